@@ -479,9 +479,9 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
   return p;
 }
 
-/* True if the memory is as mapped: not guarded, locked or otherwise marked by the program, as the next owner would
- * inherit the marks. Memory with seams passes unasked: moved pages are several mappings anyway. Drops the lock
- * meanwhile. */
+/* True if no part of the memory is guarded, locked or otherwise marked by the program, as the next owner would inherit
+ * the marks; a mark on the whole of it is one mapping, too, and is not seen. Memory with seams passes unasked: moved
+ * pages are several mappings anyway. Drops the lock meanwhile. */
 static bool is_plain_locked(const struct hak_big_piece *piece) {
   if (hak_big_stretch_locked(piece->address, piece->bytes) != piece->bytes) return true;
   drop_lock();

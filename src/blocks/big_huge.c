@@ -3,7 +3,9 @@
  *
  * what      A block that is filled pays for huge pages; a block of 8 MiB of which the program writes 4 KiB does not.
  *           Only the program knows, and a block that it lengthens is one that it filled. So when a block grows by 2 MiB
- *           or more, some bytes of its first part are read. Zero: this part was hardly written.
+ *           or more, some bytes of its first part are read. Zero: this part was hardly written. A block that grows to
+ *           more than twice its length has small pages, as does a longer one whose last growth stayed empty: at most
+ *           as much is resident unasked as was filled.
  *
  *               grown     [x x x x x x x x][2 MiB ][2 MiB ]  filled: advised                       x  written
  *               grown     [x . . . . . . .][              ]  sparse: never advised
@@ -27,7 +29,8 @@ enum {
   SAMPLES = 8, /* pages read of a block */
   FILLED = 7,  /* of these not zero: the block is filled */
   WORDS = 8,   /* read of a page: a cache line */
-  STRIDE = 16, /* regions to a timed touch */
+  MOST_GROWTH = 2, /* new bytes / old bytes: what is filled proves as much more */
+  STRIDE = 16,     /* regions to a timed touch */
   TOUCHES = 4
 };
 
@@ -96,11 +99,26 @@ uint8_t hak_big_fetch_fresh(const struct hak_big_piece *block, bool huge) {
   return HAK_BIG_FRESH;
 }
 
+/* True if the block's growth is to be judged: by 2 MiB or more, and of an advised block beyond each further region, as
+ * its advice covers what it grows by. */
+static bool is_judged(const struct hak_big_piece *block, size_t bytes) {
+  size_t huge = hak_os_huge_bytes();
+  if ((block->fetch & HAK_BIG_HUGE) != 0) return bytes / huge != block->bytes / huge;
+  return block->fetch != 0 && bytes - block->bytes >= huge;
+}
+
+/* The block, now `bytes` long at p, has small pages in its new part. */
+static uint8_t grow_small(const struct hak_big_piece *block, char *p, size_t bytes, uint8_t fetch) {
+  if ((block->fetch & HAK_BIG_HUGE) != 0) hak_os_advise_huge(p, bytes, false);
+  return fetch;
+}
+
 uint8_t hak_big_grow_huge(const struct hak_big_piece *block, char *p, size_t bytes) {
-  uint8_t fetch = block->fetch;
-  if (bytes - block->bytes < hak_os_huge_bytes() || fetch == 0 || !is_offered()) return fetch;
-  bool fills = (fetch & HAK_BIG_HUGE) != 0 || !is_auto() || is_filled(p, block->bytes);
-  return fills && fetch_huge(p, block->bytes, bytes) ? HAK_BIG_HUGE : 0;
+  bool jumps = is_auto() && bytes / MOST_GROWTH > block->bytes;
+  if (!is_judged(block, bytes)) return block->fetch;
+  if (jumps || !is_offered()) return grow_small(block, p, bytes, HAK_BIG_FRESH);
+  if (is_auto() && !is_filled(p, block->bytes)) return grow_small(block, p, bytes, 0);
+  return fetch_huge(p, block->bytes, bytes) ? HAK_BIG_HUGE : 0;
 }
 
 /* ---- leaving ---- */

@@ -27,8 +27,10 @@ bool hak_heap_trim(size_t pad) {
   hak_background_finish();
   hak_slow_enter(NULL, __builtin_return_address(0));
   hak_after_fork_all();
+  bool turn = hak_trigger_take_turn();
   size_t gone = hak_release_all(pad);
   hak_runs_unmap_excess();
+  hak_trigger_drop_turn(turn);
   hak_slow_leave();
   return gone != 0;
 }

@@ -62,10 +62,13 @@ static HAK_NOINLINE void note_long(size_t n) {
 
 void *hak_slow_run(size_t n, size_t align, bool *zero, unsigned site) {
   bool big;
+  struct hak_rescue rescue;
   if (HAK_UNLIKELY(hak_load(&g_account.counts) != 0)) note_long(n);
   void *p = find_run(n, align, site, zero, &big);
-  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(hak_max(n, align)))
+  if (HAK_UNLIKELY(p == NULL) && hak_trigger_rescue_begin(&rescue, hak_max(n, align))) {
     p = find_run(n, align, site, zero, &big);
+    hak_trigger_rescue_end(&rescue, p != NULL);
+  }
   if (HAK_LIKELY(p != NULL)) hak_memory_limit_taken(n);
   hak_peak_check();
   if (big) hak_stats_page_changed();
@@ -80,18 +83,26 @@ HAK_INLINE void count_small(const void *p, enum hak_route route) {
 
 static void *small_block(struct hak_context *x, size_t n, struct hak_fault *fault) {
   enum hak_route route;
+  struct hak_rescue rescue;
   unsigned c = x != NULL ? hak_context_class(x, n) : hak_class_of(n);
   void *p = hak_magazine_take(x, c, &route, fault);
-  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(n)) p = hak_magazine_take(x, c, &route, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_trigger_rescue_begin(&rescue, n)) {
+    p = hak_magazine_take(x, c, &route, fault);
+    hak_trigger_rescue_end(&rescue, p != NULL);
+  }
   hak_peak_check();
   count_small(p, route);
   return p;
 }
 
 static void *short_run(struct hak_context *x, size_t n, struct hak_fault *fault) {
+  struct hak_rescue rescue;
   unsigned c = hak_run_class_of(n);
   void *p = hak_magazine_take_run(x, c, fault);
-  if (HAK_UNLIKELY(p == NULL) && hak_trigger_release_for_oom(n)) p = hak_magazine_take_run(x, c, fault);
+  if (HAK_UNLIKELY(p == NULL) && hak_trigger_rescue_begin(&rescue, n)) {
+    p = hak_magazine_take_run(x, c, fault);
+    hak_trigger_rescue_end(&rescue, p != NULL);
+  }
   hak_peak_check();
   hak_slow_count(p == NULL ? HAK_COUNTER_alloc_failed : HAK_COUNTER_alloc_large);
   return p;

@@ -17,13 +17,6 @@ enum {
   DEARER = 10 /* first touch / second touch of a page, at least */
 };
 
-/* Repeats a refused munmap: no later code would unmap the probe. */
-static void unmap_probe(void *p, size_t bytes) {
-  enum { TRIES = 4 };
-  for (int n = 0; n < TRIES && !hak_os_unmap(p, bytes); n++) {
-  }
-}
-
 static void touch(char *p, size_t page) {
   for (size_t i = 0; i < PAGES; i++) ((volatile char *)p)[i * page] = 1;
 }
@@ -46,7 +39,7 @@ static enum hak_os_moved try_move(char *from, char *to, size_t bytes, uint64_t c
 /* Unmaps the pages. Returns the time of munmap - call_ns, at least 0 [ns]. */
 static uint64_t drop_ns(char *p, size_t bytes, uint64_t call_ns) {
   uint64_t begun = hak_os_now_ns();
-  unmap_probe(p, bytes);
+  hak_os_unmap_probe(p, bytes);
   uint64_t took_ns = hak_os_now_ns() - begun;
   return took_ns - hak_min(took_ns, call_ns);
 }
@@ -62,7 +55,7 @@ static void try_on(char *from, char *to, uint64_t mapped_ns, struct hak_os_costs
   enum hak_os_moved moved = HAK_OS_STAYED;
   if (fetched) moved = try_move(from, to, bytes, MOVE_CALLS * mapped_ns / 2, out);
   first_ns += drop_ns(moved == HAK_OS_MOVED ? to : from, bytes, call_ns);
-  if (moved == HAK_OS_STAYED) unmap_probe(to, bytes);
+  if (moved == HAK_OS_STAYED) hak_os_unmap_probe(to, bytes);
   if (fetched) out->page_ns = hak_max(first_ns / PAGES, 1);
 }
 
@@ -74,7 +67,7 @@ bool hak_os_measure(struct hak_os_costs *out) {
   uint64_t mapped_ns = hak_os_now_ns() - begun;
   if (from != NULL && hak_os_middle_bytes() != 0) hak_os_advise_huge(from, bytes, false);
   if (from != NULL && to != NULL) try_on(from, to, mapped_ns, out);
-  if (from == NULL && to != NULL) unmap_probe(to, bytes);
-  if (from != NULL && to == NULL) unmap_probe(from, bytes);
+  if (from == NULL && to != NULL) hak_os_unmap_probe(to, bytes);
+  if (from != NULL && to == NULL) hak_os_unmap_probe(from, bytes);
   return out->page_ns != 0;
 }

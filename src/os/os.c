@@ -43,6 +43,7 @@ static struct {
   size_t page_bytes;
   uint32_t processors; /* 0: not read yet */
   unsigned barrier; /* 0: not requested yet, 1: registered, 2: refused */
+  unsigned purges;  /* 0: not asked yet, 1: a purged page has gone, 2: it stays */
   bool torn;        /* a target of hak_os_move was lost: no further moves */
   uint64_t tally[HAK_OS_CALLS];
   uint64_t *shown; /* second copy of tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
@@ -125,9 +126,33 @@ bool hak_os_unmap(void *p, size_t bytes) {
   return HAK_KERNEL(SYS_munmap, p, bytes) == 0;
 }
 
+/* False where the kernel, or an emulator or a filter in front of it, says that a page has gone which stays. Asked once
+ * in a process: a page is written, purged and read. A kernel that refuses does not lie. */
+static bool find_purges(void) {
+  size_t bytes = hak_os_page_bytes();
+  volatile char *page = hak_os_map(bytes);
+  if (page == NULL) return true;
+  *page = 1;
+  bool lies = advise((void *)page, bytes, MADV_DONTNEED) && *page != 0;
+  hak_os_unmap_probe((void *)page, bytes);
+  hak_store(&g_os.purges, lies ? 2 : 1);
+  return !lies;
+}
+
+static bool is_purging(void) {
+  unsigned known = hak_load(&g_os.purges);
+  return HAK_LIKELY(known == 1) || (known == 0 && find_purges());
+}
+
+void hak_os_unmap_probe(void *p, size_t bytes) {
+  enum { TRIES = 4 };
+  for (int n = 0; n < TRIES && !hak_os_unmap(p, bytes); n++) {
+  }
+}
+
 bool hak_os_purge(void *p, size_t bytes) {
   split_ends(p, bytes);
-  return advise(p, bytes, MADV_DONTNEED);
+  return is_purging() && advise(p, bytes, MADV_DONTNEED);
 }
 
 uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {

@@ -42,6 +42,9 @@ bool hak_os_extend(void *end, size_t bytes);
 /* Unmaps. False: the kernel refused; the memory is still mapped. */
 bool hak_os_unmap(void *p, size_t bytes);
 
+/* Unmaps memory of an experiment: a refused call is repeated, as no later code would unmap it. */
+void hak_os_unmap_probe(void *p, size_t bytes);
+
 /* Releases the pages and keeps the addresses. True: the memory reads as zero from now on. */
 bool hak_os_purge(void *p, size_t bytes);
 

@@ -28,7 +28,7 @@ static uint64_t lower(size_t (*keep)(size_t), uint64_t held, uint64_t excess) {
 static uint64_t allowed(uint64_t excess) {
   enum { AT_ONCE = 32 << 20, PER_RENT = 8 << 20, LEAST_MS = 64 };
   uint64_t now = hak_os_now_ms(), rent = hak_max(hak_rent_ms(hak_os_page_bytes()), LEAST_MS);
-  uint64_t since = hak_min(now - hak_load(&g_peak.given_ms), AT_ONCE / PER_RENT * rent);
+  uint64_t since = hak_min(hak_less(now, hak_load(&g_peak.given_ms)), AT_ONCE / PER_RENT * rent);
   uint64_t paid = since * PER_RENT / rent, debt = hak_less(hak_load(&g_peak.given_bytes), paid);
   uint64_t may = hak_min(excess, hak_less(AT_ONCE, debt));
   hak_store(&g_peak.given_bytes, debt + may);
@@ -47,8 +47,8 @@ static void lower_to(uint64_t peak, uint64_t now) {
 
 void hak_peak_lower(void) {
   if (hak_memory_limit_is_due(hak_footprint()) && hak_memory_limit_ask(hak_footprint())) hak_release_all(0);
-  uint64_t peak = hak_load(&g_peak.bytes);
-  if (hak_footprint() > peak + HAK_PEAK_STEP) lower_to(peak, hak_footprint());
+  uint64_t peak = hak_load(&g_peak.bytes), now = hak_footprint();
+  if (now > peak + HAK_PEAK_STEP) lower_to(peak, now);
   peak = hak_load(&g_peak.bytes) + HAK_PEAK_STEP;
   hak_store(&g_peak.check_at, hak_min(peak, hak_load(&g_memory_limit.ask_at)));
   hak_stats_page_changed();

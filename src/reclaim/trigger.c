@@ -9,7 +9,9 @@
 #include "blocks/slab.h"
 #include "cache/magazine.h"
 #include "observe/stats_page.h"
+#include "os/fork.h"
 #include "os/os.h"
+#include "os/thread.h"
 #include "reclaim/background_thread.h"
 #include "reclaim/release.h"
 #include "reclaim/release_all.h"
@@ -72,7 +74,7 @@ void hak_trigger_threads_ended(void) {
 
 enum { REMEMBERED_MS = 1000, PART = 64 };
 
-/* The last request for which all free memory was released: bytes, time, and spare_bytes after the release. */
+/* The last request that failed after all free memory was released: bytes, time, and spare_bytes then. */
 static struct {
   uint64_t bytes, ms, left;
 } g_in_vain = {.bytes = UINT64_MAX};
@@ -97,12 +99,43 @@ static void remember_in_vain(uint64_t n) {
   hak_store(&g_in_vain.left, spare_bytes());
 }
 
-bool hak_trigger_release_for_oom(size_t n) {
+/* 1 + the generation of forks while a thread releases all; a turn from before a fork counts as none. */
+static HAK_RARE uint64_t g_turn;
+
+enum { LONGEST_MS = 1000, DETACHED_MS = 100 };
+
+bool hak_trigger_take_turn(void) {
+  uint64_t mine = hak_load(&g_fork.generation) + 1, begun_ms = hak_os_now_ms();
+  do {
+    uint64_t seen = hak_load(&g_turn);
+    if (seen != mine && hak_cas_acq_rel(&g_turn, &seen, mine)) return true;
+    hak_os_rest();
+  } while (hak_os_now_ms() - begun_ms < LONGEST_MS);
+  return false;
+}
+
+void hak_trigger_drop_turn(bool had) {
+  if (had) hak_store_release(&g_turn, 0);
+}
+
+/* Runs that the background thread, or a limit, is purging serve a moment later. */
+static void wait_for_detached(void) {
+  uint64_t begun_ms = hak_os_now_ms();
+  while (hak_runs_any_detached() && hak_os_now_ms() - begun_ms < DETACHED_MS) hak_os_rest();
+}
+
+bool hak_trigger_rescue_begin(struct hak_rescue *rescue, size_t n) {
   if (is_in_vain(n)) return false;
+  *rescue = (struct hak_rescue){n, hak_trigger_take_turn()};
   hak_count(HAK_COUNTER_rescues, 1);
   hak_after_fork_all();
-  size_t gone = hak_release_all(0);
-  gone += hak_runs_unmap();
-  remember_in_vain(n); /* also before a retry that succeeds: read at the next failure only */
-  return gone != 0;
+  hak_release_all(0);
+  hak_runs_unmap();
+  wait_for_detached();
+  return true;
+}
+
+void hak_trigger_rescue_end(const struct hak_rescue *rescue, bool served) {
+  if (!served) remember_in_vain(rescue->bytes);
+  hak_trigger_drop_turn(rescue->turn);
 }

@@ -37,8 +37,18 @@ void hak_trigger_release_rest(void);
  * an end of all threads but one within the rent time after the last, at which at least half as many bytes were free. */
 void hak_trigger_threads_ended(void);
 
-/* No memory for n bytes: releases all free memory, and unmaps addresses. True if anything was released. False also if
- * the same was in vain a moment ago. */
-bool hak_trigger_release_for_oom(size_t n);
+/* Memory in the middle of a release serves no request, so one thread at a time releases all. take: waits for the
+ * threads before, at most a second, as one may be stopped; true if the turn is the caller's. drop: had as returned. */
+bool hak_trigger_take_turn(void);
+void hak_trigger_drop_turn(bool had);
+
+/* No memory for n bytes. begin: releases all free memory, unmaps addresses, and returns true: try once more, and then
+ * call end, which lets the next thread try. False: the same was in vain a moment ago. */
+struct hak_rescue {
+  size_t bytes;
+  bool turn;
+};
+bool hak_trigger_rescue_begin(struct hak_rescue *rescue, size_t n);
+void hak_trigger_rescue_end(const struct hak_rescue *rescue, bool served);
 
 #endif

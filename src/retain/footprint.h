@@ -39,7 +39,7 @@ extern HAK_HIDDEN struct hak_footprint g_footprint;
 
 /* Bytes that are likely to be resident. */
 static inline uint64_t hak_footprint(void) {
-  return hak_load(&g_footprint.span) - hak_load(&g_footprint.empty) + hak_load(&g_footprint.big);
+  return hak_less(hak_load(&g_footprint.span), hak_load(&g_footprint.empty)) + hak_load(&g_footprint.big);
 }
 
 /* The same in glibc's terms, without live big blocks, which glibc reports apart: bytes of blocks below the big

@@ -60,7 +60,8 @@ uint64_t hak_rent_keep_floor(void) {
 
 static HAK_NOINLINE uint64_t unhelped_limit(const struct hak_watermark *level, uint64_t slack, unsigned share_shift) {
   uint64_t stay = hak_watermark_keep_limit(level, (uint64_t)HAK_RENT_UNHELPED >> share_shift, slack);
-  return hak_watermark_bounded(level, stay, HAK_RENT_UNHELPED);
+  stay = hak_watermark_bounded(level, stay, HAK_RENT_UNHELPED);
+  return hak_min(stay, HAK_RENT_PROVED);
 }
 
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {

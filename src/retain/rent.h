@@ -39,6 +39,10 @@ extern HAK_HIDDEN struct hak_rent g_rent;
  * (retain/watermark.h). */
 enum { HAK_RENT_UNHELPED = 4 << 20 };
 
+/* [bytes] of runs, and of big blocks, that stay there at most, whatever was taken again: they may stay for ever after
+ * the last of many rounds. */
+enum { HAK_RENT_PROVED = 128 << 20 };
+
 /* True where memory is dearer than any time that it saves. */
 bool hak_rent_is_lean(void);
 

@@ -245,7 +245,7 @@ void hak_runs_rebuild(void) {
   g_runs.clean = g_runs.dirty = g_runs_unmapped = (struct hak_runs_bins){0};
   for (unsigned sort = 0; sort < HAK_RUNS_SORTS; sort++) g_runs.units[sort] = 0;
   g_runs.oldest = g_runs.youngest = HAK_NO_UNIT;
-  g_runs.detached = 0;
+  hak_runs_leak_detached_locked();
   for (size_t u = 1; (u = hak_range_pass(u)) < g_range.units;) {
     struct hak_unit *e = hak_range_entry((uint32_t)u);
     bool counts = e->kind != HAK_UNIT_HOLE && e->kind != HAK_UNIT_TAIL && e->head == u && e->length != 0;
@@ -586,6 +586,6 @@ uint32_t hak_runs_detach_locked(uint32_t first, size_t units) {
 }
 
 uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
-  g_runs.detached -= hak_min(units * HAK_UNIT_PAGES, g_runs.detached);
+  hak_runs_count_attached_locked(units * HAK_UNIT_PAGES);
   return hak_runs_merge_locked(first, units, kind);
 }

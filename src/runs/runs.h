@@ -61,8 +61,12 @@ size_t hak_runs_unmap(void);
  * unmapped. After a trim and in a long idle phase: the program will not need these addresses soon. */
 size_t hak_runs_unmap_excess(void);
 
-/* In a fork's child: runs that other threads of the parent were purging are leaked, and no longer count as free. */
+/* In a fork's child: runs that other threads of the parent were purging are leaked, and count neither as free nor as
+ * resident. */
 void hak_runs_forget_detached(void);
+
+/* True while a thread purges, unmaps or opens runs, which serve no request meanwhile. */
+bool hak_runs_any_detached(void);
 
 /* Bytes fetched within the last T (retain/watermark.h) while as many bytes were free, but did not fit. */
 uint64_t hak_runs_misfit(void);

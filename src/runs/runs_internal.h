@@ -30,6 +30,7 @@ struct hak_runs_state {
   uint32_t oldest, youngest;                   /* ends of the queue of dirty runs */
   uint64_t free_pages, dirty_pages;            /* of all stretches (pages.h); of these, pages that may hold data */
   uint64_t detached;                           /* free pages being purged or unmapped without the lock */
+  uint64_t leaked;                             /* pages that were detached when the process forked */
   struct hak_watermark level;                      /* bytes of runs in use */
   uint64_t unfit;                              /* dirty bytes at the last misfit */
   uint64_t unclocked;                          /* pages freed since the clock was last read */
@@ -79,9 +80,22 @@ static inline uint64_t hak_runs_clean_bytes(void) {
   return (g_runs.units[0] << HAK_UNIT_SHIFT) + ((g_runs.free_pages - g_runs.dirty_pages) << HAK_PAGE_SHIFT);
 }
 
+static inline void hak_runs_leak_detached_locked(void) {
+  g_runs.leaked += g_runs.detached;
+  g_runs.detached = 0;
+}
+
+/* Pages are attached again. Those of a thread that forked itself meanwhile count as leaked. */
+static inline void hak_runs_count_attached_locked(uint64_t pages) {
+  uint64_t known = hak_min(pages, g_runs.detached);
+  g_runs.detached -= known;
+  g_runs.leaked -= hak_min(pages - known, g_runs.leaked);
+}
+
 /* Publishes how many bytes may hold pages, and notes the bytes in use. */
 static inline void hak_runs_publish_locked(void) {
-  uint64_t span = g_range.mapped - hak_runs_clean_bytes(), dirty = hak_runs_dirty_bytes();
+  uint64_t unused = hak_runs_clean_bytes() + (g_runs.leaked << HAK_PAGE_SHIFT), dirty = hak_runs_dirty_bytes();
+  uint64_t span = hak_less(g_range.mapped, unused);
   uint64_t free = dirty + (g_runs.detached << HAK_PAGE_SHIFT);
   hak_watermark_note(&g_runs.level, span - hak_min(free, span), hak_load(&g_rent.now_ms));
   hak_store(&g_footprint.span, span);

@@ -282,10 +282,12 @@ uint64_t hak_runs_misfit(void) {
 
 void hak_runs_forget_detached(void) {
   hak_runs_lock();
-  g_runs.detached = 0;
+  hak_runs_leak_detached_locked();
   g_runs.opening = 0;
   hak_runs_unlock();
 }
+
+bool hak_runs_any_detached(void) { return hak_load(&g_runs.detached) != 0; }
 
 void hak_runs_bytes(uint64_t *dirty, uint64_t *clean) {
   hak_runs_lock();

@@ -463,7 +463,7 @@ static bool is_unit_clean(uint32_t unit) {
 void hak_pages_attach_locked(struct hak_extent x, bool clean) {
   uint32_t page = hak_page_of(x.address), pages = (uint32_t)(x.bytes >> HAK_PAGE_SHIFT);
   uint32_t first = hak_page_unit(page), end = hak_page_unit(page + pages - 1) + 1;
-  g_runs.detached -= hak_min(pages, g_runs.detached);
+  hak_runs_count_attached_locked(pages);
   struct hak_stretch s = free_locked(page, pages, !clean);
   while (first < end && !is_unit_clean(first)) first++;
   while (end > first && !is_unit_clean(end - 1)) end--;

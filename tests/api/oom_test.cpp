@@ -136,6 +136,30 @@ TEST_F(Oom, NewWithoutMemoryThrows) {
   EXPECT_EQ(g_program.calls, 2) << "each of two attempts";
 }
 
+/* Free small blocks hold more memory than both threads ask for, and none may fail because the other is releasing it. */
+TEST_F(Oom, TwoThreadsAreServedAtATimeByWhatIsFree) {
+  constexpr size_t kBlock = 1000, kBlocks = 100000, kEach = 40 * kMiB;
+  static void *block[kBlocks];
+  hak_set_oom_handler(nullptr, nullptr);
+  family::free(std::exchange(g_program.cache, nullptr));
+  for (unsigned round = 0; round < 10; round++) {
+    for (void *&p : block) p = family::malloc(kBlock);
+    for (void *p : block) family::free(p);
+    std::atomic<unsigned> coming{2}, asking{2}, served{0};
+    const auto ask = [&] {
+      for (coming--; coming != 0;) continue;
+      void *p = family::malloc(kEach);
+      served += p != nullptr;
+      for (asking--; asking != 0;) std::this_thread::yield(); /* both blocks live at a time */
+      family::free(p);
+    };
+    std::thread other(ask);
+    ask();
+    other.join();
+    ASSERT_EQ(served, 2u) << round;
+  }
+}
+
 /* Small blocks, until the cache is gone and the limit is reached. */
 TEST_F(Oom, SmallBlocks) {
   void *held = nullptr;

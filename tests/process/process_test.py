@@ -57,6 +57,11 @@ class Sandbox(ProcessCase):
             with self.subTest(how):
                 self.expect_quiet_success(run(program("sandbox"), how), "done\n")
 
+    def test_that_says_pages_have_gone_which_stay(self) -> None:
+        for calls in ("purges", "all"):
+            with self.subTest(calls):
+                self.expect_quiet_success(run(program("lying"), calls), "done\n")
+
     def test_that_the_process_was_born_in(self) -> None:
         for mode in ("baseline", "evolving"):
             with self.subTest(mode):

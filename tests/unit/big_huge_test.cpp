@@ -77,12 +77,17 @@ TEST_F(BigHuge, ARefusedPageEndsThem) {
   EXPECT_EQ(grown(true), 0u);
 }
 
-/* Of 128 regions four are touched: the program may not want the rest soon. */
+/* Of 64 regions four are touched: the program may not want the rest soon. */
 TEST_F(BigHuge, FewAreTouched) {
   char *p = alloc(kLength);
   write_all(p, kLength);
-  ASSERT_NE(hak_big_resize(p, kLength + 256 * kMiB), nullptr);
-  EXPECT_EQ(hak_counter_value(HAK_COUNTER_huge_pages), 4u);
+  char *q = static_cast<char *>(hak_big_resize(p, 2 * kLength));
+  ASSERT_NE(q, nullptr);
+  for (size_t bytes = 2 * kLength; bytes < 256 * kMiB; bytes *= 2) {
+    write_all(q, bytes);
+    ASSERT_NE(q = static_cast<char *>(hak_big_resize(q, 2 * bytes)), nullptr);
+  }
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_huge_pages), 1u + 1 + 1 + 2 + 4);
 }
 
 TEST_F(BigHuge, AFilledBlockThatGrowsHasThemInItsNewPart) {
@@ -100,6 +105,36 @@ TEST_F(BigHuge, ASparseBlockThatGrowsHasNone) {
   write_all(p, page());
   char *q = static_cast<char *>(hak_big_resize(p, 2 * kLength));
   EXPECT_EQ(regions_of(q, 2 * kLength), 0u);
+}
+
+/* What is filled proves as much more. */
+TEST_F(BigHuge, AGrowthToMoreThanTwiceHasNone) {
+  char *p = alloc(kLength);
+  write_all(p, kLength);
+  char *q = static_cast<char *>(hak_big_resize(p, 2 * kLength + page()));
+  EXPECT_EQ(regions_of(q, 2 * kLength), 0u);
+}
+
+/* Grown twice: the first time filled, the second time with one page written in the part before. */
+TEST_F(BigHuge, AnEmptyPartEndsThem) {
+  char *p = alloc(kLength);
+  write_all(p, kLength);
+  char *q = static_cast<char *>(hak_big_resize(p, 2 * kLength));
+  ASSERT_GE(regions_of(q, 2 * kLength), 1u);
+  q[kLength] = 1;
+  q = static_cast<char *>(hak_big_resize(q, 4 * kLength));
+  EXPECT_EQ(regions_of(q, 4 * kLength), 0u);
+}
+
+/* Steps of less than a region: what an advised block grows by would have its advice unasked. */
+TEST_F(BigHuge, SmallStepsOfAnEmptyPartEndThem) {
+  size_t bytes = 2 * kLength;
+  char *p = alloc(kLength);
+  write_all(p, kLength);
+  char *q = static_cast<char *>(hak_big_resize(p, bytes));
+  ASSERT_GE(regions_of(q, bytes), 1u);
+  for (unsigned step = 0; step < 3; step++) q = static_cast<char *>(hak_big_resize(q, bytes += kMiB));
+  EXPECT_EQ(regions_of(q, bytes), 0u);
 }
 
 /* The program forbids reading its block. */
