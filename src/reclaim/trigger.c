@@ -102,15 +102,15 @@ static void remember_in_vain(uint64_t n) {
 /* 1 + the generation of forks while a thread releases all; a turn from before a fork counts as none. */
 static HAK_RARE uint64_t g_turn;
 
-enum { LONGEST_MS = 1000, DETACHED_MS = 100 };
+enum { TURN_RESTS = 10000, DETACHED_RESTS = 1000 }; /* some 0.1 ms each, counted, as a clock may stand still */
 
 bool hak_trigger_take_turn(void) {
-  uint64_t mine = hak_load(&g_fork.generation) + 1, begun_ms = hak_os_now_ms();
-  do {
+  uint64_t mine = hak_load(&g_fork.generation) + 1;
+  for (unsigned n = 0; n < TURN_RESTS; n++) {
     uint64_t seen = hak_load(&g_turn);
     if (seen != mine && hak_cas_acq_rel(&g_turn, &seen, mine)) return true;
     hak_os_rest();
-  } while (hak_os_now_ms() - begun_ms < LONGEST_MS);
+  }
   return false;
 }
 
@@ -120,8 +120,7 @@ void hak_trigger_drop_turn(bool had) {
 
 /* Runs that the background thread, or a limit, is purging serve a moment later. */
 static void wait_for_detached(void) {
-  uint64_t begun_ms = hak_os_now_ms();
-  while (hak_runs_any_detached() && hak_os_now_ms() - begun_ms < DETACHED_MS) hak_os_rest();
+  for (unsigned n = 0; n < DETACHED_RESTS && hak_runs_any_detached(); n++) hak_os_rest();
 }
 
 bool hak_trigger_rescue_begin(struct hak_rescue *rescue, size_t n) {
