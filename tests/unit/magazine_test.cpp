@@ -439,6 +439,33 @@ TEST(Magazine, TheDepotIsBounded) {
   freer.join();
 }
 
+/* One thread allocates, the other frees. Such classes have all that a thread may cache, beyond 256 KiB of small blocks. */
+TEST(Magazine, BlocksThatGoFromThreadToThreadGetMore) {
+  constexpr unsigned kRounds = 20, kBlocks = 600;
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
+  std::vector<void *> blocks;
+  Barrier barrier(2);
+  std::thread allocator([&] {
+    for (unsigned round = 0; round < kRounds; round++) {
+      for (unsigned c = 1; is_small(c); c++) {
+        for (unsigned i = 0; i < kBlocks; i++) blocks.push_back(hak_malloc(g_class[c].bytes));
+      }
+      barrier.wait();
+      barrier.wait();
+    }
+  });
+  for (unsigned round = 0; round < kRounds; round++) {
+    barrier.wait();
+    for (void *p : blocks) hak_free(p);
+    blocks.clear();
+    EXPECT_LE(reserved(context(), false), kMiB);
+    if (round + 1 < kRounds) barrier.wait();
+  }
+  EXPECT_GT(reserved(context(), true), 300 * kKiB);
+  barrier.wait();
+  allocator.join();
+}
+
 TEST(Magazine, AThreadAloneHasNoDepot) {
   for (int i = 0; i < 20; i++) burst(4, 5000);
   EXPECT_EQ(depot_operations, 0u);
