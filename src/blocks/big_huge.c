@@ -26,9 +26,9 @@
 #include "retain/huge.h"
 
 enum {
-  SAMPLES = 8, /* pages read of a block */
-  FILLED = 7,  /* of these not zero: the block is filled */
-  WORDS = 8,   /* read of a page: a cache line */
+  SAMPLES = 8,     /* pages read of a block */
+  FILLED = 7,      /* of these not zero: the block is filled */
+  WORDS = 8,       /* read of a page: a cache line */
   MOST_GROWTH = 2, /* new bytes / old bytes: what is filled proves as much more */
   STRIDE = 16,     /* regions to a timed touch */
   TOUCHES = 4

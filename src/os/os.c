@@ -126,6 +126,12 @@ bool hak_os_unmap(void *p, size_t bytes) {
   return HAK_KERNEL(SYS_munmap, p, bytes) == 0;
 }
 
+void hak_os_unmap_probe(void *p, size_t bytes) {
+  enum { TRIES = 4 };
+  for (int n = 0; n < TRIES && !hak_os_unmap(p, bytes); n++) {
+  }
+}
+
 /* False where the kernel, or an emulator or a filter in front of it, says that a page has gone which stays. Asked once
  * in a process: a page is written, purged and read. A kernel that refuses does not lie. */
 static bool find_purges(void) {
@@ -142,12 +148,6 @@ static bool find_purges(void) {
 static bool is_purging(void) {
   unsigned known = hak_load(&g_os.purges);
   return HAK_LIKELY(known == 1) || (known == 0 && find_purges());
-}
-
-void hak_os_unmap_probe(void *p, size_t bytes) {
-  enum { TRIES = 4 };
-  for (int n = 0; n < TRIES && !hak_os_unmap(p, bytes); n++) {
-  }
 }
 
 bool hak_os_purge(void *p, size_t bytes) {

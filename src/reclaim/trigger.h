@@ -38,7 +38,7 @@ void hak_trigger_release_rest(void);
 void hak_trigger_threads_ended(void);
 
 /* Memory in the middle of a release serves no request, so one thread at a time releases all. take: waits for the
- * threads before, some seconds at most, as one may be stopped; true if the turn is the caller's. drop: had as
+ * threads before, about a second at most, as one may be stopped; true if the turn is the caller's. drop: had as
  * returned. */
 bool hak_trigger_take_turn(void);
 void hak_trigger_drop_turn(bool had);

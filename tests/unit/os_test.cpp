@@ -286,6 +286,7 @@ TEST_F(Os, BeforeAPartOfAMiddlePageGoesItIsSplit) {
   const size_t middle = size_t{64} << 10;
   char *map = static_cast<char *>(hak_os_map(4 * middle));
   char *p = reinterpret_cast<char *>(hak_round_up(reinterpret_cast<uintptr_t>(map), middle));
+  EXPECT_TRUE(hak_os_purge(map, page_)); /* the first of a process tries a page before */
   hak_store(&g_huge_modes.middle_bytes, middle);
   const auto calls = [](char *from, size_t bytes) {
     const uint64_t before = hak_os_tallied(HAK_OS_ADVISE);

@@ -303,6 +303,21 @@ TEST_F(Rent, WithoutHelpTheLevelsCountThatWereTakenAgain) {
   EXPECT_EQ(hak_watermark_bounded(&level, 100 * kMiB, 16 * kMiB), 100 * kMiB) << "it grew and fell in turn";
 }
 
+/* However often it was taken again: it may stay for ever. */
+TEST_F(Rent, WithoutHelpABoundHoldsForWhatWasTakenAgain) {
+  const uint64_t helper = g_settings.background_thread;
+  hak_watermark level = {};
+  hak_watermark_set_rent(&level, 800);
+  for (uint64_t rises = 1; rises <= 9; rises++) {
+    hak_watermark_note(&level, 800 * kMiB, 1000 + 100 * rises);
+    hak_watermark_note(&level, 0, 1000 + 100 * rises);
+  }
+  ASSERT_EQ(hak_watermark_bounded(&level, 800 * kMiB, HAK_RENT_UNHELPED), 800 * kMiB);
+  g_settings.background_thread = 0;
+  EXPECT_EQ(hak_rent_keep_limit(&level, 0), HAK_RENT_PROVED);
+  g_settings.background_thread = helper;
+}
+
 TEST_F(Rent, WhatCachesHeldWasNotLive) {
   hak_watermark level = {};
   hak_watermark_set_rent(&level, 800);
