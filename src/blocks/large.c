@@ -65,7 +65,7 @@ static void *alloc_units(size_t units, size_t align, unsigned site, bool *zero) 
   size_t align_units = align <= HAK_UNIT_BYTES ? 1 : align >> HAK_UNIT_SHIFT;
   bool apart = site != 0 && hak_site_is_apart(site);
   uint32_t u = apart ? hak_runs_get_high(units, align_units, HAK_UNIT_LARGE, 0, zero)
-                     : hak_runs_get(units, align_units, HAK_UNIT_LARGE, 0, zero);
+                     : hak_runs_get(units, align_units, HAK_UNIT_LARGE, 0, zero, NULL);
   if (u == HAK_NO_UNIT) return NULL;
   hak_store(&hak_range_entry(u)->origin, origin_of_site(site));
   return hak_range_address(u);

@@ -58,11 +58,11 @@ static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
 
 /* hak_unit.words makes a run a slab (rebuild_class tests the field): stored last when a slab opens, cleared first when
  * a slab closes. */
-static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c) {
+static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c, struct hak_opened *opened) {
   const struct hak_class *class = &g_class[c];
   bool clean = k->units == 0; /* a class's first slab may stay nearly empty: no dirty run for it */
   uint64_t *bitmap;
-  struct hak_unit *s = hak_slab_set_up(c, &clean, &bitmap);
+  struct hak_unit *s = hak_slab_set_up(c, &clean, opened, &bitmap);
   if (s == NULL) return NULL;
   if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
@@ -125,9 +125,9 @@ static struct hak_unit *take_partial_locked(struct hak_slab_class *k) {
   return s;
 }
 
-static struct hak_unit *own_slab_locked(struct hak_slab_class *k, unsigned c) {
+static struct hak_unit *own_slab_locked(struct hak_slab_class *k, unsigned c, struct hak_opened *opened) {
   struct hak_unit *s = take_partial_locked(k);
-  if (s == NULL) s = open_slab_locked(k, c);
+  if (s == NULL) s = open_slab_locked(k, c, opened);
   if (s != NULL) s->owned = 1;
   return s;
 }
@@ -173,10 +173,12 @@ static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps
   return n;
 }
 
-static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *current, void **end, size_t want) {
+/* Ends with a slab that opens a region: its blocks wait for the region's first touch. */
+static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *current, void **end, size_t want,
+                          struct hak_opened *opened) {
   size_t n = 0;
-  for (int steps = FILL_STEPS; n < want && steps > 0; steps -= SLAB_STEPS) {
-    struct hak_unit *s = *current != HAK_NO_UNIT ? hak_range_entry(*current) : own_slab_locked(k, c);
+  for (int steps = FILL_STEPS; n < want && steps > 0 && opened->units == 0; steps -= SLAB_STEPS) {
+    struct hak_unit *s = *current != HAK_NO_UNIT ? hak_range_entry(*current) : own_slab_locked(k, c, opened);
     if (s == NULL) break;
     *current = hak_range_index(s);
     n += take_slots(s, end - n, want - n, &steps);
@@ -188,13 +190,24 @@ static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *curren
   return n;
 }
 
+/* The slab in front of the region's rest was opened by this fill, and all blocks taken from it are still the fill's. */
+static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, const struct hak_opened *opened) {
+  if (!hak_runs_fetch_opened(opened)) return;
+  struct hak_unit *s = hak_range_entry(opened->rest - g_class[c].units);
+  hak_slab_lock(k, c);
+  hak_slab_use_pages(s, s->empty); /* its pages came with the region's */
+  hak_lock_drop(&k->lock);
+}
+
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   struct hak_slab_class *k = hak_slab_of(c);
+  struct hak_opened opened = {.units = 0};
   if (HAK_UNLIKELY(k == NULL) && (k = begin_class(c)) == NULL) return 0;
   hak_slab_lock(k, c);
-  size_t n = fill_locked(k, c, current, out + want, want);
+  size_t n = fill_locked(k, c, current, out + want, want, &opened);
   hak_store(&k->handed_out, k->handed_out + n);
   hak_lock_drop(&k->lock);
+  if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, &opened);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
   return n;
 }

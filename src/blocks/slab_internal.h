@@ -94,10 +94,10 @@ static inline void hak_slab_set_all_free(struct hak_unit *s, uint64_t *bitmap, c
 }
 
 /* Takes a run for class c with a bitmap, all slots free, on no list. The run is a slab from the store of *bitmap in
- * hak_unit.words on. *clean as in hak_runs_get. NULL: no memory. */
-HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, uint64_t **bitmap) {
+ * hak_unit.words on. *clean and *opened as in hak_runs_get. NULL: no memory. */
+HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, struct hak_opened *opened, uint64_t **bitmap) {
   const struct hak_class *class = &g_class[c];
-  uint32_t u = hak_runs_get(class->units, 1, HAK_UNIT_SLAB, c, clean);
+  uint32_t u = hak_runs_get(class->units, 1, HAK_UNIT_SLAB, c, clean, opened);
   if (u == HAK_NO_UNIT) return NULL;
   struct hak_unit *s = hak_range_entry(u);
   *bitmap = hak_slab_get_bitmap(s, class);

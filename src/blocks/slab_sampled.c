@@ -73,7 +73,7 @@ static struct hak_unit *open_locked(unsigned c) {
   const struct hak_class *class = &g_class[c];
   bool clean = false;
   uint64_t *bitmap;
-  struct hak_unit *s = hak_slab_set_up(c, &clean, &bitmap);
+  struct hak_unit *s = hak_slab_set_up(c, &clean, NULL, &bitmap);
   if (s == NULL) return NULL;
   hak_range_set_class(hak_range_index(s), class->units, 0);
   hak_store_release(&s->words, bitmap);

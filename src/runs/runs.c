@@ -424,6 +424,7 @@ HAK_INLINE void use_clean(uint32_t first, size_t units, size_t opened) {
   if (HAK_UNLIKELY(counts)) hak_count(HAK_COUNTER_fetched_bytes, units << HAK_UNIT_SHIFT);
 }
 
+/* o: NULL, or a region that the units begin may be opened. */
 HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
                                struct hak_opened *o) {
   uint32_t first = find_locked(units, align, *clean);
@@ -433,12 +434,12 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (sort != HAK_UNIT_DIRTY && !*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
-  bool opens = sort != HAK_UNIT_DIRTY && kind == HAK_UNIT_SLAB;
-  if (sort != HAK_UNIT_DIRTY) use_clean(at, units, opens ? hak_runs_open_locked(at, units, c, o) : 0);
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units, o != NULL ? hak_runs_open_locked(at, units, c, o) : 0);
   return at;
 }
 
-static uint32_t back_out(uint32_t first) {
+static HAK_NOINLINE uint32_t back_out(uint32_t first, struct hak_opened *opened) {
+  if (opened != NULL && opened->units != 0) hak_runs_close_opened(opened);
   hak_runs_put_clean(first);
   return HAK_NO_UNIT;
 }
@@ -453,17 +454,15 @@ static HAK_NOINLINE void fetch_held(uint32_t at, size_t units, enum hak_unit_kin
   if (left == 0) *clean = !fetched;
 }
 
-uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
+                      struct hak_opened *opened) {
   if (units > UINT32_MAX / 2 || align > UINT32_MAX / 2) return HAK_NO_UNIT;
   bool held = hak_holds_all();
   if (held) *clean = false;
   hak_runs_lock();
-  struct hak_opened opened = {.units = 0};
-  uint32_t at = get_locked(units, align, kind, c, clean, &opened);
+  uint32_t at = get_locked(units, align, kind, c, clean, opened);
   hak_runs_unlock();
-  bool huge = HAK_UNLIKELY(opened.units != 0) && hak_runs_fetch_opened(&opened);
-  if (at != HAK_NO_UNIT && *clean && hak_footprint_is_over()) return back_out(at);
-  if (huge) *clean = false; /* its pages came with the region's */
+  if (at != HAK_NO_UNIT && *clean && hak_footprint_is_over()) return back_out(at, opened);
   if (held && at != HAK_NO_UNIT) fetch_held(at, units, kind, clean);
   return at;
 }
@@ -507,8 +506,8 @@ uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, 
   hak_runs_lock();
   uint32_t at = held ? HAK_NO_UNIT : get_high_locked(units, align, kind, c, clean);
   hak_runs_unlock();
-  if (at == HAK_NO_UNIT) return *clean = false, hak_runs_get(units, align, kind, c, clean);
-  return *clean && hak_footprint_is_over() ? back_out(at) : at;
+  if (at == HAK_NO_UNIT) return *clean = false, hak_runs_get(units, align, kind, c, clean, NULL);
+  return *clean && hak_footprint_is_over() ? back_out(at, NULL) : at;
 }
 
 static bool is_used(const struct hak_unit *e) { return e->kind == HAK_UNIT_LARGE || e->kind == HAK_UNIT_SLAB; }

@@ -27,10 +27,23 @@
 #include "retain/rent.h"
 #include "tables/range.h"
 
+/* A region of 2 MiB that a slab began and that is to be one huge page (runs_open.c). units: of the region's rest, which
+ * is detached meanwhile; 0: no region. */
+struct hak_opened {
+  uint32_t region, rest; /* first units */
+  size_t units;
+  bool tabled;           /* had small pages before */
+};
+
 /* Takes a run of `units` units at a multiple of `align` units (a power of two), of this kind and class c. *clean in:
- * prefer a run without pages; out: the run holds only zeros. HAK_NO_UNIT: no memory. A slab of blocks of at most a page
- * may fetch a huge page: 0.1 ms, in trials some milliseconds. */
-uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean);
+ * prefer a run without pages; out: the run holds only zeros. HAK_NO_UNIT: no memory. opened: NULL, or for a slab, zero:
+ * filled if the slab begins a region; the caller fetches the region before any thread touches the slab. */
+uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
+                      struct hak_opened *opened);
+
+/* The first touch of an opened region: 0.1 ms, in trials some milliseconds. Lock: none held. True: it is a huge page,
+ * and the slab has pages. */
+bool hak_runs_fetch_opened(const struct hak_opened *opened);
 
 /* Like hak_runs_get, but from the end of the longest free run, not from the start of the best fit: for long-lived
  * blocks, so that short-lived blocks leave adjacent free runs. Same as hak_runs_get where no run is long enough, where

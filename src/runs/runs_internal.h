@@ -191,13 +191,6 @@ static inline void hak_runs_use_clean_locked(uint32_t first, size_t units, size_
   g_runs.used_end = hak_max(g_runs.used_end, first + units);
 }
 
-/* A region that was opened (runs_open.c). units: of its rest; 0: none was opened. */
-struct hak_opened {
-  uint32_t region, rest; /* first units */
-  size_t units;
-  bool tabled;           /* had small pages before */
-};
-
 /* A slab of class c is about to use the units [at, at + units), just cut out of a clean run. If they begin a region
  * whose rest is clean too, the blocks have at most a page, and a huge page pays (retain/huge.h): advises one for the
  * region, and detaches the rest until hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that
@@ -208,8 +201,8 @@ static inline size_t hak_runs_open_locked(uint32_t at, size_t units, unsigned c,
   return large ? hak_runs_open_now_locked(at, units, c, out) : 0;
 }
 
-/* The first touch of an opened region, before its slab is handed out. True: it is a huge page. g_runs.lock not held. */
-bool hak_runs_fetch_opened(const struct hak_opened *o);
+/* Gives an opened region up before its first touch: its rest is clean again. g_runs.lock not held. */
+void hak_runs_close_opened(struct hak_opened *opened);
 
 /* Adds 1. Lock: g_runs.lock held, the only writers of this counter. */
 static inline void hak_runs_count(enum hak_counter_id id) {

@@ -10,7 +10,7 @@
  *           The rest stays for T (runs_internal.h) and then goes like any dirty run. Blocks of more than a page may be
  *           buffers that are never filled: their slabs open no region.
  * owner     g_runs. A rest belongs to the thread that opened its region.
- * locks     g_runs.lock, not held during the touch. The slab's class lock may be.
+ * locks     g_runs.lock. No lock is held during the touch.
  * failure   A fork while another thread touches a region leaks the rest in the child.
  * not here  Whether a huge page pays: retain/huge.h. The advice: region.h.
  */
@@ -58,4 +58,10 @@ bool hak_runs_fetch_opened(const struct hak_opened *o) {
   if (!huge) hak_region_close(o->region);
   attach_rest(o, huge, huge || !hak_os_purge(rest, o->units << HAK_UNIT_SHIFT));
   return huge;
+}
+
+void hak_runs_close_opened(struct hak_opened *o) {
+  hak_region_close(o->region);
+  attach_rest(o, false, false);
+  o->units = 0;
 }

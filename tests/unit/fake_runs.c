@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "blocks/slab.h"
 #include "runs/region.h"
 #include "runs/runs.h"
 
@@ -55,7 +56,8 @@ static void mark(uint32_t first, size_t units, enum hak_unit_kind kind, unsigned
   entries[first].length = (uint32_t)units;
 }
 
-uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean) {
+uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsigned c, bool *clean,
+                      struct hak_opened *opened) {
   pthread_mutex_lock(&lock);
   if (align != 1 || kind != HAK_UNIT_SLAB) fake_span.wrong = "a slab asked for something odd";
   uint32_t first = fake_span.permits == 0 ? HAK_NO_UNIT : find(units);
@@ -66,9 +68,18 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
     fake_span.runs_out++;
     mark(first, units, kind, c);
     *clean = !fake_span.dirty;
+    if (opened != NULL && fake_span.opens) *opened = (struct hak_opened){first, first + (uint32_t)units, 1, false};
   }
   pthread_mutex_unlock(&lock);
   return first;
+}
+
+/* Hangs if the caller holds the lock of the slab's class. */
+bool hak_runs_fetch_opened(const struct hak_opened *opened) {
+  uint64_t units;
+  hak_slab_handed_out(entries[opened->region].size_class, &units);
+  fake_span.fetches++;
+  return true;
 }
 
 size_t hak_runs_put(uint32_t first) {

@@ -27,6 +27,8 @@ struct fake_span {
   bool dirty;           /* runs are handed out dirty */
   bool dense;           /* every run lies in huge pages that are better kept */
   uint64_t breaks;      /* huge pages that were broken all the same */
+  bool opens;           /* every slab begins a region, which becomes a huge page */
+  uint64_t fetches;     /* first touches of regions; each takes the lock of the slab's class */
 };
 extern struct fake_span fake_span;
 

@@ -255,7 +255,7 @@ TEST(Large, ALongTailJoinsTheFreeUnitBehind) {
   put(first);
   char *p = alloc(100 * kUnit);
   bool clean = false;
-  const uint32_t unit = hak_runs_get(1, 1, HAK_UNIT_LARGE, 0, &clean);
+  const uint32_t unit = hak_runs_get(1, 1, HAK_UNIT_LARGE, 0, &clean, nullptr);
   char *wall = alloc(9 * kUnit);
   ASSERT_EQ(unit, unit_of(p) + 100);
   ASSERT_EQ(wall, p + 101 * kUnit);

@@ -121,7 +121,7 @@ TEST(Pages, FreeMemoryOfPagesServesUnits) {
   for (char *p : blocks) put(p);
   const size_t mapped = g_range.mapped;
   bool clean = false;
-  for (int i = 0; i < 40; i++) EXPECT_NE(hak_runs_get(10, 1, HAK_UNIT_LARGE, 0, &clean), HAK_NO_UNIT);
+  for (int i = 0; i < 40; i++) EXPECT_NE(hak_runs_get(10, 1, HAK_UNIT_LARGE, 0, &clean, nullptr), HAK_NO_UNIT);
   EXPECT_EQ(g_range.mapped, mapped);
 }
 
@@ -219,9 +219,9 @@ TEST(Pages, AtTheHardLimitUnitsWithCleanPagesDoNotServeRuns) {
   put(p);
   limit_to(0);
   bool clean = false;
-  EXPECT_NE(hak_runs_get(6, 1, HAK_UNIT_LARGE, 0, &clean), HAK_NO_UNIT) << "all pages are dirty";
+  EXPECT_NE(hak_runs_get(6, 1, HAK_UNIT_LARGE, 0, &clean, nullptr), HAK_NO_UNIT) << "all pages are dirty";
   EXPECT_NE(put(wall), 0u);
-  EXPECT_EQ(hak_runs_get(4, 1, HAK_UNIT_LARGE, 0, &clean), HAK_NO_UNIT) << "a stretch of few dirty pages";
+  EXPECT_EQ(hak_runs_get(4, 1, HAK_UNIT_LARGE, 0, &clean, nullptr), HAK_NO_UNIT) << "a stretch of few dirty pages";
   EXPECT_LE(g_footprint.span, hak_setting(hard_limit));
 }
 

@@ -256,7 +256,7 @@ class Walk {
     bool clean = random_() % 2;
     const size_t units = 1 + random_() % 20;
     const uint64_t span = g_footprint.span;
-    const uint32_t u = hak_runs_get(units, 1, HAK_UNIT_LARGE, 0, &clean);
+    const uint32_t u = hak_runs_get(units, 1, HAK_UNIT_LARGE, 0, &clean, nullptr);
     check_limit(span);
     if (u == HAK_NO_UNIT) return;
     if (clean) check_zero(u, 0, units * kUnitPages);

@@ -23,7 +23,7 @@ inline char *address(uint32_t u) { return static_cast<char *>(hak_range_address(
 inline uint32_t get(size_t units, size_t align = 1, bool *clean = nullptr) {
   bool ignored, *zero = clean != nullptr ? clean : &ignored;
   *zero = false;
-  return hak_runs_get(units, align, HAK_UNIT_LARGE, 0, zero);
+  return hak_runs_get(units, align, HAK_UNIT_LARGE, 0, zero, nullptr);
 }
 
 inline uint64_t dirty_units() {

@@ -23,7 +23,7 @@ namespace {
 
 TEST(Span, ARunIsMarkedAsWhatItIs) {
   bool clean = false;
-  const uint32_t u = hak_runs_get(3, 1, HAK_UNIT_SLAB, 9, &clean);
+  const uint32_t u = hak_runs_get(3, 1, HAK_UNIT_SLAB, 9, &clean, nullptr);
   ASSERT_NE(u, HAK_NO_UNIT);
   EXPECT_TRUE(clean);
   EXPECT_EQ(hak_range_entry(u)->kind, HAK_UNIT_SLAB);
@@ -54,13 +54,13 @@ TEST(Span, WhoLikesCleanBetterGetsCleanWhileThereIsSome) {
   ASSERT_GE(left, 5u);
   hak_runs_put(a);
   bool clean = true;
-  EXPECT_NE(hak_runs_get(5, 1, HAK_UNIT_SLAB, 1, &clean), a);
+  EXPECT_NE(hak_runs_get(5, 1, HAK_UNIT_SLAB, 1, &clean, nullptr), a);
   EXPECT_TRUE(clean);
   for (size_t n = left - 5; n > 0; n--) {
-    EXPECT_NE(hak_runs_get(1, 1, HAK_UNIT_SLAB, 1, &clean), a);
+    EXPECT_NE(hak_runs_get(1, 1, HAK_UNIT_SLAB, 1, &clean, nullptr), a);
     EXPECT_TRUE(clean);
   }
-  EXPECT_EQ(hak_runs_get(5, 1, HAK_UNIT_SLAB, 1, &clean), a) << "but the range does not grow for it";
+  EXPECT_EQ(hak_runs_get(5, 1, HAK_UNIT_SLAB, 1, &clean, nullptr), a) << "but the range does not grow for it";
   EXPECT_FALSE(clean);
   EXPECT_EQ(g_range.units, units);
 }
@@ -150,8 +150,8 @@ TEST(Span, RunsAreAligned) {
 TEST(Span, AHighRunIsTheLastOfTheFreeRunAtItsAlignment) {
   fake_os_reset();
   bool clean = false;
-  const uint32_t all = hak_runs_get(64, 1, HAK_UNIT_LARGE, 0, &clean);
-  const uint32_t wall = hak_runs_get(1, 1, HAK_UNIT_LARGE, 0, &clean);
+  const uint32_t all = hak_runs_get(64, 1, HAK_UNIT_LARGE, 0, &clean, nullptr);
+  const uint32_t wall = hak_runs_get(1, 1, HAK_UNIT_LARGE, 0, &clean, nullptr);
   ASSERT_EQ(wall, all + 64);
   hak_runs_put(all);
   clean = false;
@@ -161,7 +161,7 @@ TEST(Span, AHighRunIsTheLastOfTheFreeRunAtItsAlignment) {
   EXPECT_EQ(reinterpret_cast<uintptr_t>(hak_range_address(aligned)) % (8 * HAK_UNIT_BYTES), 0u);
   EXPECT_LE(aligned + 3, wall - 3);
   EXPECT_GT(aligned + 11, wall - 3) << "there is no later place";
-  EXPECT_EQ(hak_runs_get(9, 1, HAK_UNIT_LARGE, 0, &clean), all) << "all others begin at the beginning";
+  EXPECT_EQ(hak_runs_get(9, 1, HAK_UNIT_LARGE, 0, &clean, nullptr), all) << "all others begin at the beginning";
   EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
 }
 

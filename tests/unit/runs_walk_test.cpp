@@ -173,7 +173,7 @@ class Model {
     const bool from_dirty = surely_has(kDirty, need), from_clean = surely_has(kClean, need), may_grow = allowed(units);
     const bool from_free = from_dirty || from_clean || surely_has(kGone, need);
     bool clean = rather_clean;
-    const uint32_t u = hak_runs_get(units, align, HAK_UNIT_LARGE, 0, &clean);
+    const uint32_t u = hak_runs_get(units, align, HAK_UNIT_LARGE, 0, &clean, nullptr);
     follow_growth();
     const bool lost = find_strangers(units);
     follow_revival(u, units);

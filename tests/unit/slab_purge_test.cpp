@@ -171,6 +171,23 @@ TEST_F(Holes, AWhollyEmptySlabGoesBackClean) {
   }
 }
 
+/* A first touch of a huge page may take milliseconds. */
+TEST_F(Holes, ARegionIsFetchedWithoutTheLockAndItsSlabHasPages) {
+  const unsigned c = 8;
+  fake_span.opens = true;
+  Blocks out(2 * g_class[c].slots);
+  uint32_t current = HAK_NO_UNIT;
+  EXPECT_EQ(hak_slab_fill(c, &current, out.data(), out.size()), g_class[c].slots) << "one region a fill";
+  EXPECT_EQ(fake_span.fetches, 1u);
+  EXPECT_EQ(g_footprint.empty, 0u);
+  fill(c, 1);
+  EXPECT_EQ(fake_span.fetches, 2u);
+  EXPECT_EQ(g_footprint.empty, 0u);
+  fake_span.opens = false;
+  fill(c, g_class[c].slots);
+  EXPECT_NE(g_footprint.empty, 0u) << "a slab of small pages begins without any";
+}
+
 /* ---- meanwhile ---- */
 
 TEST_F(Holes, SlotsThatAreOutAreNotHandedOut) {
