@@ -22,7 +22,10 @@ enum { EMPTY_KEPT = 1 };
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 
 HAK_TABLE struct hak_slab_class *g_slab[HAK_CLASSES];
-static uint64_t g_slab_units; /* of all classes */
+static struct {
+  uint64_t units;                         /* of all classes */
+  uint64_t begun[(HAK_CLASSES + 63) / 64]; /* a bit per class: it has a record, or a thread is making one */
+} g_slabs;
 
 static void link_slab(struct hak_slab_class *k, struct hak_unit *s) {
   unsigned b = hak_highest_bit(s->free);
@@ -49,6 +52,7 @@ static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
   struct hak_slab_class *k = hak_meta_get(sizeof *k), *others = NULL;
   if (k == NULL) return NULL;
   *k = (struct hak_slab_class){.filled = 0};
+  hak_set_bits(&g_slabs.begun[c / 64], (uint64_t)1 << c % 64);
   if (hak_cas_acq_rel(&g_slab[c], &others, k)) return k;
   hak_meta_put(k, sizeof *k);
   return others;
@@ -68,7 +72,7 @@ static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c, s
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
   hak_store(&s->swept, 0);
   hak_range_set_class(hak_range_index(s), class->units, c);
-  hak_add(&g_slab_units, class->units);
+  hak_add(&g_slabs.units, class->units);
   hak_store_release(&s->words, bitmap);
   k->units += class->units;
   return s;
@@ -83,7 +87,7 @@ static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   hak_range_set_class(u, class->units, 0);
   hak_slab_put_bitmap(s, bitmap, class);
   k->units -= class->units;
-  hak_sub(&g_slab_units, class->units);
+  hak_sub(&g_slabs.units, class->units);
   bool clean = s->empty == hak_slab_all_pages(class);
   if (s->empty != 0) hak_slab_use_pages(s, s->empty);
   if (clean) hak_runs_put_clean(u);
@@ -415,12 +419,23 @@ void hak_slab_trim(void) {
   for (unsigned c = 1; c < HAK_CLASSES; c++) trim_class(c);
 }
 
-uint64_t hak_slab_bytes(void) { return hak_load(&g_slab_units) << HAK_UNIT_SHIFT; }
+uint64_t hak_slab_bytes(void) { return hak_load(&g_slabs.units) << HAK_UNIT_SHIFT; }
+
+/* The first class from c on that has a record; HAK_CLASSES: none. */
+static unsigned begun_from(unsigned c) {
+  for (; c < HAK_CLASSES; c = (c / 64 + 1) * 64) {
+    uint64_t bits = hak_load(&g_slabs.begun[c / 64]) >> c % 64;
+    if (bits == 0) continue;
+    c += hak_lowest_bit(bits);
+    return hak_slab_of(c) != NULL ? c : begun_from(c + 1);
+  }
+  return HAK_CLASSES;
+}
 
 struct hak_slab_handed_out hak_slab_handed_out_all(void) {
   struct hak_slab_handed_out all = {0, 0};
-  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
-    uint64_t blocks = hak_slab_of(c) != NULL ? hak_load(&hak_slab_of(c)->handed_out) : 0;
+  for (unsigned c = 0; (c = begun_from(c)) < HAK_CLASSES; c++) {
+    uint64_t blocks = hak_load(&hak_slab_of(c)->handed_out);
     all.blocks += blocks;
     all.bytes += blocks * g_class[c].bytes;
   }
@@ -429,9 +444,8 @@ struct hak_slab_handed_out hak_slab_handed_out_all(void) {
 
 uint64_t hak_slab_grown_bytes(void) {
   uint64_t grown = 0;
-  for (unsigned c = 1, end = hak_class_end(); c < end; c++) {
+  for (unsigned c = 0; (c = begun_from(c)) < HAK_CLASSES; c++) {
     struct hak_slab_class *k = hak_slab_of(c);
-    if (k == NULL) continue;
     uint64_t out = hak_load(&k->handed_out), seen = k->seen_out;
     grown += (out - hak_min(seen, out)) * g_class[c].bytes;
     k->seen_out = out;

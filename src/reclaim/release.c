@@ -24,6 +24,7 @@ enum {
   BUSY_RENTS = 50,        /* page rents that a page waits while the program is at work: after a single rent half of
                              the pages were used again within a second (process_SteadyLoad) */
   PINNED_BYTES = 4 << 20, /* free bytes beyond the limit: blocks in magazines may pin so much */
+  TORN_BYTES = 4 << 20,   /* free bytes beyond the limit in huge pages that are used in part */
   STEP_UNITS = 64,        /* visited per step, at the expense of a call of free */
   PASS_UNITS = 4096,      /* visited between two checks of is_stopped */
   STEP_BYTES = 64 << 10,  /* freed until the next step is due */
@@ -53,9 +54,9 @@ static HAK_TABLE_AT(3) struct {
 /* ---- runs and big blocks ---- */
 
 /* Releases all big blocks beyond their keep limit, and a batch of the runs beyond theirs. Returns the bytes. */
-static size_t age_runs(void) {
+static size_t age_runs(uint64_t torn) {
   size_t gone = hak_big_trim(SIZE_MAX);
-  return gone + hak_runs_age();
+  return gone + hak_runs_age(torn);
 }
 
 /* ---- pages of slabs ---- */
@@ -111,14 +112,14 @@ static bool sweep_is_due(void) {
 
 static bool is_flat(void) { return hak_watermark_is_flat(&g_release.level); }
 
-static void begin_sweep(bool urgent, uint32_t idle_ticks) {
+static void begin_sweep(bool urgent, uint32_t idle_ticks, enum hak_tear tear) {
   g_release.sweeping = true;
   g_release.urgent = urgent;
   g_release.whole = false;
   g_release.begun_ms = hak_load(&g_rent.now_ms);
   g_release.begun_live = g_release.level.live;
   g_release.gone_bytes = 0;
-  g_release.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS)};
+  g_release.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS), .tear = tear};
 }
 
 /* True where speed is wanted and free memory needs no reuse to stay. */
@@ -145,14 +146,14 @@ static bool has_halved(void) {
 static void begin_whole_sweep(struct hak_fault *fault) {
   if (hak_context != &g_empty_context) hak_magazine_end_all(hak_context, fault);
   g_release.whole_live = g_release.level.live;
-  begin_sweep(true, 0);
+  begin_sweep(true, 0, HAK_TEAR_ALL);
   g_release.whole = true;
 }
 
 /* Begins an urgent sweep if kept exceeds the limit, or a regular sweep if the time has come. */
 static void begin_due_sweep(void) {
-  if (excess() > SEARCH_BYTES) begin_sweep(true, 1);
-  else if (sweep_is_due()) begin_sweep(false, page_rent_ticks() * (is_flat() ? 1 : BUSY_RENTS));
+  if (excess() > SEARCH_BYTES) begin_sweep(true, 1, may_be_pinned() ? HAK_TEAR_SPARSE : HAK_TEAR_NONE);
+  else if (sweep_is_due()) begin_sweep(false, page_rent_ticks() * (is_flat() ? 1 : BUSY_RENTS), HAK_TEAR_SPARSE);
 }
 
 /* What an urgent sweep left cannot be purged, except for blocks freed behind the sweep's position. */
@@ -198,7 +199,7 @@ uint64_t hak_release_aged_some(void) {
   if (!hak_rent_release_enabled()) return hak_rent_is_due() ? HAK_RECLAIM_BYTES : INT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
   uint64_t bytes = sweep_some(&fault);
-  while (age_runs() != 0 && hak_footprint_idles()) { /* after the sweep, which closes slabs; a batch is 64 runs */
+  while (age_runs(TORN_BYTES) != 0 && hak_footprint_idles()) { /* after the sweep, which closes slabs; by 64 runs */
   }
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
@@ -248,7 +249,7 @@ static void sweep_all(struct hak_fault *fault, bool (*is_stopped)(void)) {
 
 /* True: nothing is left to do. */
 static bool pass(struct hak_fault *fault, bool (*is_stopped)(void)) {
-  while (!is_stopped() && age_runs() != 0) {
+  while (!is_stopped() && age_runs(0) != 0) {
   }
   sweep_all(fault, is_stopped);
   return is_quiet() && rest();

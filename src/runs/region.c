@@ -86,8 +86,8 @@ static void give_locked(size_t from, size_t to, unsigned advice) {
 }
 
 /* Withdraws the advice of all regions of [from, to). At the bound on borders also of the regions behind, up to the next
- * plain region: then no border is added. */
-static void withdraw_advice_locked(size_t from, size_t to) {
+ * plain region: then no border is added. empty: they have no pages, so no huge page needs a split. */
+static void withdraw_advice_locked(size_t from, size_t to, bool empty) {
   if (g_region.borders + 2 > MOST_BORDERS) {
     while (advice_of(to) != PLAIN) to++;
   }
@@ -97,13 +97,13 @@ static void withdraw_advice_locked(size_t from, size_t to) {
     unsigned left = advice == HUGE && hak_huge_has_middle() ? SMALL : PLAIN;
     bool given = advice == HUGE || advice == QUIET;
     if (given && tell_kernel(from, end, advice, false)) note_locked(from, end, left);
-    if (advice == HUGE) split_huge(from, end);
+    if (advice == HUGE && !empty) split_huge(from, end);
   }
 }
 
 static void withdraw_advice(size_t from, size_t to) {
   take_region_lock();
-  withdraw_advice_locked(from, to);
+  withdraw_advice_locked(from, to, false);
   hak_lock_drop(&g_region.lock);
 }
 
@@ -167,7 +167,7 @@ void hak_region_cleaned(uint32_t first, size_t units) {
   take_region_lock();
   for (size_t end; from < to; from = end) {
     end = same_until(from, to);
-    if (advice_of(from) == HUGE) withdraw_advice_locked(from, end);
+    if (advice_of(from) == HUGE) withdraw_advice_locked(from, end, true);
     if (advice_of(from) == PLAIN) give_locked(from, end, QUIET);
   }
   hak_lock_drop(&g_region.lock);
@@ -208,6 +208,9 @@ static uint32_t own_end(uint32_t end) {
   return huge ? end / REGION_UNITS * REGION_UNITS : end;
 }
 
+uint32_t hak_region_whole_start(uint32_t unit) { return own_start(unit); }
+uint32_t hak_region_whole_end(uint32_t unit) { return own_end(unit); }
+
 /* Where plain regions have no advice only whole regions lose a program's, so that the table tells each border. */
 static HAK_NOINLINE void withdraw_whole(uint32_t first, size_t units) {
   take_region_lock();
@@ -229,30 +232,25 @@ void hak_region_withdraw(uint32_t first, size_t units) {
   if (from < end) hak_os_advise_huge(hak_range_address(from), (size_t)(end - from) * HAK_UNIT_BYTES, on);
 }
 
-/* Withdraws the huge advice of regions of which only a part is purged; with `spare`, dense regions stay huge. True if a
- * region was spared. */
-static bool purging(uint32_t first, size_t units, bool spare) {
+bool hak_region_spared(uint32_t first, size_t units, enum hak_tear tear) {
   bool spared = false;
   if (hak_load(&g_region.borders) == 0) return false;
   size_t end = end_touched(first, units);
   for (size_t r = first_touched(first); r < end; r++) {
     if (advice_of(r) != HUGE || covers(first, units, r)) continue;
-    bool stays = spare && is_dense(r);
+    bool stays = tear == HAK_TEAR_NONE || (tear == HAK_TEAR_SPARSE && is_dense(r));
     if (!stays) withdraw_advice(r, r + 1);
     spared |= stays;
   }
   return spared;
 }
 
-bool hak_region_keep(uint32_t first, size_t units) { return purging(first, units, true); }
-void hak_region_break(uint32_t first, size_t units) { purging(first, units, false); }
-
 /* ---- opening ---- */
 
 bool hak_region_is_huge(uint32_t first) { return advice_of(first / REGION_UNITS) == HUGE; }
 
 static bool advise_locked(size_t r) {
-  if (advice_of(r) == QUIET) withdraw_advice_locked(r, r + 1);
+  if (advice_of(r) == QUIET) withdraw_advice_locked(r, r + 1, true);
   if (advice_of(r) != HUGE) give_locked(r, r + 1, HUGE);
   return advice_of(r) == HUGE;
 }
@@ -270,6 +268,6 @@ bool hak_region_open(uint32_t first, bool tabled) {
 void hak_region_close(uint32_t first) {
   size_t r = first / REGION_UNITS;
   take_region_lock();
-  if (advice_of(r) == HUGE) withdraw_advice_locked(r, r + 1);
+  if (advice_of(r) == HUGE) withdraw_advice_locked(r, r + 1, false);
   hak_lock_drop(&g_region.lock);
 }

@@ -47,13 +47,16 @@ void hak_region_gone(uint32_t first, size_t units);
  * Lock: g_runs.lock held. */
 void hak_region_used(uint32_t first, size_t units);
 
-/* Before a purge of these units: withdraws the huge advice of sparse regions that the purge would split. True if a
- * dense huge region would be split: the caller had better not purge. Dense: every unit in use, 7/8 of the bytes handed
- * out in blocks of at most a page. */
-bool hak_region_keep(uint32_t first, size_t units);
+/* Before a purge of these units: withdraws the advice of the huge regions that the purge would tear, as only a part of
+ * them goes, if `tear` says so. True if a region is spared: the caller had better not purge. Sparse: not dense; dense:
+ * every unit in use, 7/8 of the bytes handed out in blocks of at most a page. */
+enum hak_tear { HAK_TEAR_NONE, HAK_TEAR_SPARSE, HAK_TEAR_ALL };
+bool hak_region_spared(uint32_t first, size_t units, enum hak_tear tear);
 
-/* Before a purge that happens whatever the price: withdraws the huge advice of dense regions, too. */
-void hak_region_break(uint32_t first, size_t units);
+/* The first unit from `unit` on, and the last end of units up to `unit`, that tear no huge page where a purge begins or
+ * ends: `unit` itself, or the border of its region. */
+uint32_t hak_region_whole_start(uint32_t unit);
+uint32_t hak_region_whole_end(uint32_t unit);
 
 /* A run in use is about to be freed: one call withdraws a program's advice for huge pages, if the run has room for a
  * huge page. Regions that are huge by HAKMEM's own advice stay so at both ends. */

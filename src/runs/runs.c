@@ -571,17 +571,18 @@ void hak_runs_shorten(uint32_t first, size_t units) {
   hak_runs_unlock();
 }
 
-uint32_t hak_runs_detach_locked(uint32_t first, size_t units) {
+void hak_runs_detach_locked(uint32_t first, uint32_t at, size_t units) {
   struct hak_unit *e = hak_range_entry(first);
-  size_t rest = e->length - units;
-  uint32_t at = first + (uint32_t)rest;
+  enum hak_unit_kind sort = e->kind;
+  uint32_t after = at + (uint32_t)units;
+  size_t front = at - first, back = e->length - front - units;
   unlink_run(first);
-  if (rest == 0 && e->kind == HAK_UNIT_DIRTY) dequeue(first);
-  hak_store(&hak_range_entry(at + (uint32_t)units - 1)->kind, HAK_UNIT_TAIL);
-  if (rest != 0) make_free(first, rest, e->kind);
+  hak_store(&hak_range_entry(after - 1)->kind, HAK_UNIT_TAIL);
+  if (back != 0) make_free(after, back, sort);
+  if (sort == HAK_UNIT_DIRTY) requeue(first, front, after, back);
+  if (front != 0) make_free(first, front, sort);
   hak_store(&hak_range_entry(at)->kind, HAK_UNIT_TAIL);
   g_runs.detached += units * HAK_UNIT_PAGES;
-  return at;
 }
 
 uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {

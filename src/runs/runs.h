@@ -64,8 +64,9 @@ void hak_runs_shorten(uint32_t first, size_t units);
 /* Purges dirty runs, oldest first, until at most `keep` bytes are dirty. Returns the bytes purged. */
 size_t hak_runs_purge(size_t keep);
 
-/* Purges one batch of the dirty runs beyond the keep limit. Returns the bytes purged; 0 within the limit. */
-size_t hak_runs_age(void);
+/* Purges one batch of the dirty runs beyond the keep limit. Parts of huge pages that would be torn may stay, up to
+ * `torn` bytes beyond the limit. Returns the bytes purged; 0 within the limit. */
+size_t hak_runs_age(uint64_t torn);
 
 /* Unmaps all clean runs of at least 1 MiB. Returns the bytes unmapped. For the case that the kernel refuses memory. */
 size_t hak_runs_unmap(void);

@@ -145,10 +145,10 @@ uint32_t hak_runs_fit_locked(enum hak_unit_kind kind, size_t units);
  * are left to short-lived blocks. */
 uint32_t hak_runs_longest_locked(enum hak_unit_kind kind, size_t units);
 
-/* detach: takes `units` units off the end of a free run, or all of the run, out of bins and queue, so that their pages
- * can be purged without the lock; returns the first unit. A fork meanwhile leaks the units in the child.
+/* detach: takes the units [at, at + units) of the free run that begins at `first` out of bins and queue, so that their
+ * pages can be purged without the lock. A fork meanwhile leaks the units in the child.
  * attach: makes detached units a free run again. */
-uint32_t hak_runs_detach_locked(uint32_t first, size_t units);
+void hak_runs_detach_locked(uint32_t first, uint32_t at, size_t units);
 uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind);
 
 /* Cuts `need` to *units units out of a free run, for paged units; *units: the number. They are tails of no run.

@@ -36,13 +36,36 @@ struct batch {
 
 static size_t length_bytes(uint32_t first) { return (size_t)hak_range_entry(first)->length << HAK_UNIT_SHIFT; }
 
-/* Detaches up to `most` bytes, rounded up to whole units, from the end of the run. */
-static void detach_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
-  size_t units = hak_min(hak_range_entry(first)->length, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
-  uint32_t at = hak_runs_detach_locked(first, units);
-  hak_region_break(at, units);
+static void detach_into_locked(struct batch *batch, uint32_t first, uint32_t at, size_t units) {
+  hak_runs_detach_locked(first, at, units);
+  hak_region_spared(at, units, HAK_TEAR_ALL);
   batch->extent[batch->n++] = (struct hak_extent){hak_range_address(at), units << HAK_UNIT_SHIFT};
   batch->bytes += units << HAK_UNIT_SHIFT;
+}
+
+/* The start of the huge page around `at`, if all of it lies in the run [first, end): it costs less to go as a whole. */
+static uint32_t widened(uint32_t first, uint32_t at, uint32_t end) {
+  uint32_t start = hak_region_whole_end(at);
+  return start >= first && hak_region_whole_start(at) <= end ? start : at;
+}
+
+/* Detaches up to `most` bytes, rounded up to whole units, from the end of the run. */
+static void detach_end_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
+  size_t length = hak_range_entry(first)->length;
+  uint32_t end = first + (uint32_t)length;
+  size_t units = hak_min(length, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
+  uint32_t at = widened(first, end - (uint32_t)units, end);
+  detach_into_locked(batch, first, at, end - at);
+}
+
+/* Detaches up to `most` bytes from the end of the run, but no part of a huge page that the run does not cover. */
+static void detach_whole_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
+  uint32_t from = hak_region_whole_start(first), end = first + hak_range_entry(first)->length;
+  uint32_t to = hak_region_whole_end(end);
+  if (from >= to) return;
+  size_t units = hak_min(to - from, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
+  uint32_t at = hak_region_whole_start(to - (uint32_t)units);
+  if (at < to) detach_into_locked(batch, first, at, to - at);
 }
 
 /* False: no stretch of pages is dirty. */
@@ -56,13 +79,30 @@ static bool detach_pages_into_locked(struct batch *batch, uint64_t most) {
 
 /* While more than `keep` bytes are dirty, detaches the excess only: the oldest runs, then the shortest stretches of
  * pages, as fewest requests fit these. */
-static void take_batch_locked(struct batch *batch, uint64_t keep) {
-  batch->n = batch->bytes = 0;
+static void take_any_locked(struct batch *batch, uint64_t keep) {
   while (batch->n < BATCH && hak_runs_dirty_bytes() > keep) {
     uint64_t excess = hak_runs_dirty_bytes() - keep;
-    if (g_runs.oldest != HAK_NO_UNIT) detach_into_locked(batch, g_runs.oldest, excess);
+    if (g_runs.oldest != HAK_NO_UNIT) detach_end_into_locked(batch, g_runs.oldest, excess);
     else if (!detach_pages_into_locked(batch, excess)) return;
   }
+}
+
+/* The same, but tears no huge page: looks at the oldest runs. */
+static void take_whole_locked(struct batch *batch, uint64_t keep) {
+  enum { LOOKS = 128 };
+  uint32_t first = g_runs.oldest, newer;
+  for (unsigned n = 0; n < LOOKS && first != HAK_NO_UNIT && batch->n < BATCH; n++, first = newer) {
+    newer = hak_range_entry(first)->newer;
+    if (hak_runs_dirty_bytes() > keep) detach_whole_into_locked(batch, first, hak_runs_dirty_bytes() - keep);
+  }
+}
+
+/* Whole huge pages go before parts: one call frees 512 pages for the price of a few, and a part costs a split. Parts go
+ * beyond `torn` bytes more than `keep`. */
+static void take_batch_locked(struct batch *batch, uint64_t keep, uint64_t torn) {
+  batch->n = batch->bytes = 0;
+  take_whole_locked(batch, keep);
+  if (hak_runs_dirty_bytes() > keep + torn) take_any_locked(batch, keep + torn / 2);
 }
 
 /* Attaches a detached piece: clean if the purge was `ok`, dirty if not. Returns the bytes purged. */
@@ -164,13 +204,13 @@ static size_t purge_batch(struct batch *batch, uint64_t keep) {
 }
 
 /* Beyond the keep limit, purges a fourth of the limit more: few large batches instead of many small batches. */
-size_t hak_runs_age(void) {
+size_t hak_runs_age(uint64_t torn) {
   struct batch batch;
   hak_runs_lock();
   hak_runs_set_rent_locked();
   hak_watermark_note(&g_runs.level, g_runs.level.live, hak_load(&g_rent.now_ms));
   uint64_t keep = hak_runs_publish_stay_locked();
-  take_batch_locked(&batch, hak_runs_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep);
+  take_batch_locked(&batch, hak_runs_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep, torn);
   hak_runs_unlock();
   return purge_batch(&batch, keep);
 }
@@ -180,7 +220,7 @@ size_t hak_runs_purge(size_t keep) {
   size_t purged = 0, gone;
   do {
     hak_runs_lock();
-    take_batch_locked(&batch, keep);
+    take_batch_locked(&batch, keep, 0);
     hak_runs_unlock();
     purged += gone = purge_batch(&batch, keep);
   } while (gone != 0); /* a refused run counts as young: every other run was tried before */
@@ -194,7 +234,7 @@ static struct hak_extent take_clean(void) {
   uint32_t first = hak_runs_fit_locked(HAK_UNIT_CLEAN, UNMAP_UNITS);
   if (first != HAK_NO_UNIT) {
     x = (struct hak_extent){hak_range_address(first), length_bytes(first)};
-    hak_runs_detach_locked(first, hak_range_entry(first)->length);
+    hak_runs_detach_locked(first, first, hak_range_entry(first)->length);
   }
   hak_runs_unlock();
   return x;
@@ -256,7 +296,9 @@ static struct hak_extent take_excess(void) {
   uint32_t first = excess >= LEAST ? hak_runs_longest_locked(HAK_UNIT_CLEAN, LEAST) : HAK_NO_UNIT;
   if (first != HAK_NO_UNIT && !are_many_gone_locked()) {
     size_t units = hak_min(hak_range_entry(first)->length, excess);
-    x = (struct hak_extent){hak_range_address(hak_runs_detach_locked(first, units)), units << HAK_UNIT_SHIFT};
+    uint32_t at = first + (uint32_t)(hak_range_entry(first)->length - units);
+    hak_runs_detach_locked(first, at, units);
+    x = (struct hak_extent){hak_range_address(at), units << HAK_UNIT_SHIFT};
   }
   hak_runs_unlock();
   return x;

@@ -390,7 +390,7 @@ uint32_t hak_pages_yield_locked(size_t units) {
 }
 
 static void break_regions(uint32_t page, uint32_t pages) {
-  hak_region_break(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1);
+  hak_region_spared(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1, HAK_TEAR_ALL);
 }
 
 /* The end of the last dirty page of a stretch; 0: no page is dirty, only the label. */

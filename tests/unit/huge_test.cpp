@@ -108,10 +108,71 @@ TEST_F(Huge, TheRestServesTheNextSlabsAndStaysForItsTime) {
   bool clean = false;
   hak_runs_get(3, 1, HAK_UNIT_LARGE, 0, &clean, nullptr);
   EXPECT_FALSE(clean);
-  EXPECT_EQ(hak_runs_age(), 0u) << "it was fetched a moment ago";
+  EXPECT_EQ(hak_runs_age(0), 0u) << "it was fetched a moment ago";
   pass(hak_rent_piece_ms() + 1);
-  EXPECT_EQ(hak_runs_age(), (kRegionUnits - 4) * HAK_UNIT_BYTES);
-  EXPECT_EQ(hak_runs_age(), 0u);
+  EXPECT_EQ(hak_runs_age(0), (kRegionUnits - 4) * HAK_UNIT_BYTES);
+  EXPECT_EQ(hak_runs_age(0), 0u);
+}
+
+/* A program whose regions are huge beyond the first 16 MiB, and all its slabs are in use. */
+class HugePart : public Huge {
+ protected:
+  void SetUp() override {
+    Huge::SetUp();
+    const uint32_t last = take(64 * kMiB / HAK_UNIT_BYTES);
+    region_ = (last / kRegionUnits - 4) * kRegionUnits;
+    ASSERT_TRUE(hak_region_is_huge(region_));
+    pass(hak_rent_piece_ms() + 1);
+    while (hak_runs_age(0) != 0) {
+    }
+    ASSERT_EQ(dirty_bytes(), 0u);
+  }
+
+  static void free_units(uint32_t first, size_t n) {
+    for (uint32_t u = first; u < first + n; u++) hak_runs_put(u);
+    pass(hak_rent_piece_ms() + 1);
+  }
+
+  static constexpr uint64_t kMuch = 4 * kMiB;
+  uint32_t region_ = 0;
+};
+
+TEST_F(HugePart, AWholeGoesByOneCallAndWithoutASplit) {
+  const uint64_t calls = fake_os.calls[FAKE_PURGE];
+  free_units(region_, kRegionUnits);
+  EXPECT_EQ(hak_runs_age(kMuch), 2 * kMiB);
+  EXPECT_EQ(fake_os.calls[FAKE_PURGE], calls + 1);
+  EXPECT_TRUE(hak_region_is_huge(region_));
+}
+
+TEST_F(HugePart, APartStaysWithinTheBytesThatMay) {
+  free_units(region_ + 3, 8);
+  EXPECT_EQ(hak_runs_age(kMuch), 0u);
+  EXPECT_TRUE(hak_region_is_huge(region_));
+  EXPECT_EQ(hak_runs_age(0), 8 * HAK_UNIT_BYTES);
+  EXPECT_FALSE(hak_region_is_huge(region_)) << "split first: the kernel keeps a huge page of which a part went";
+}
+
+TEST_F(HugePart, PartsGoBeyondTheBytesThatMayDownToTheirHalf) {
+  free_units(region_ + 3, 8);
+  EXPECT_EQ(hak_runs_age(4 * HAK_UNIT_BYTES), 6 * HAK_UNIT_BYTES);
+  EXPECT_EQ(dirty_bytes(), 2 * HAK_UNIT_BYTES);
+}
+
+TEST_F(HugePart, WholesAndSmallPagesGoBeforeOlderParts) {
+  free_units(region_ + 30, 2 + kRegionUnits + 5);
+  free_units(40, 3);
+  ASSERT_FALSE(hak_region_is_huge(40));
+  EXPECT_EQ(hak_runs_age(kMuch), 2 * kMiB + 3 * HAK_UNIT_BYTES);
+  EXPECT_EQ(dirty_bytes(), 7 * HAK_UNIT_BYTES);
+  EXPECT_TRUE(hak_region_is_huge(region_) && hak_region_is_huge(region_ + 2 * kRegionUnits));
+}
+
+/* The rest of the excess is a part of a huge page that is free as a whole. */
+TEST_F(HugePart, AFreeHugePageIsNeverTorn) {
+  free_units(region_, kRegionUnits);
+  EXPECT_EQ(hak_runs_purge(kMiB), 2 * kMiB);
+  EXPECT_TRUE(hak_region_is_huge(region_));
 }
 
 TEST_F(Huge, TwoDearOnesBeginAPause) {

@@ -296,7 +296,7 @@ class Walk {
       static constexpr Call calls[] = {&Walk::take, &Walk::put_one, &Walk::put_batch, &Walk::fill, &Walk::resize};
       for (unsigned n = random_() % 4; n != 0; n--) (this->*calls[random_() % std::size(calls)])();
     };
-    if (random_() % 2) hak_runs_age();
+    if (random_() % 2) hak_runs_age(0);
     else hak_runs_purge((random_() % 8) << 18);
     g_meanwhile = nullptr;
   }

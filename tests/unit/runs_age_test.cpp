@@ -173,10 +173,10 @@ TEST_F(SpanAge, WhatIsTakenAgainStaysUntilItsRentIsUp) {
   for (int i = 0; i < 4; i++) swing(runs, 4);
   for (const uint32_t u : runs) hak_runs_put(u);
   at(1000 + rent / 2);
-  EXPECT_EQ(hak_runs_age(), 0u);
+  EXPECT_EQ(hak_runs_age(0), 0u);
   EXPECT_EQ(fake_os.purge_batches, 0u) << "the kernel is not asked for nothing";
   at(1000 + 2 * rent);
-  while (hak_runs_age() != 0) {
+  while (hak_runs_age(0) != 0) {
   }
   EXPECT_EQ(dirty_units(), 0u);
   EXPECT_EQ(g_purged, runs) << "the oldest first";
@@ -184,7 +184,7 @@ TEST_F(SpanAge, WhatIsTakenAgainStaysUntilItsRentIsUp) {
 
 TEST_F(SpanAge, WhatWasNeverTakenAgainGoesButForALittle) {
   for (const uint32_t u : apart(400, 4)) hak_runs_put(u);
-  while (hak_runs_age() != 0) {
+  while (hak_runs_age(0) != 0) {
   }
   EXPECT_LE(dirty_units() * kUnit, HAK_WATERMARK_LEAST);
   EXPECT_GE(dirty_units() * kUnit, HAK_WATERMARK_LEAST / 2);
@@ -192,16 +192,16 @@ TEST_F(SpanAge, WhatWasNeverTakenAgainGoesButForALittle) {
 
 TEST_F(SpanAge, NoneStaysWhereMemoryIsShort) {
   put_at(2000, apart(1, 4)[0]);
-  EXPECT_EQ(hak_runs_age(), 0u);
+  EXPECT_EQ(hak_runs_age(0), 0u);
   g_rent.pressure = 3;
-  EXPECT_EQ(hak_runs_age(), 4 * kUnit);
+  EXPECT_EQ(hak_runs_age(0), 4 * kUnit);
 }
 
 TEST_F(SpanAge, AllStaysWhereItCostsNothing) {
   g_settings.price = 0;
   for (const uint32_t u : apart(400, 4)) hak_runs_put(u);
   at(100000);
-  EXPECT_EQ(hak_runs_age(), 0u);
+  EXPECT_EQ(hak_runs_age(0), 0u);
 }
 
 /* Sanitizers leave mlock out. */
@@ -267,7 +267,7 @@ TEST_F(SpanAge, ScatteredRunsCostOneCallEachAtMost) {
   for (const uint32_t u : runs) put_at(2000, u);
   g_rent.pressure = 1;
   size_t gone = 0, calls = 0;
-  for (size_t bytes; (bytes = hak_runs_age()) != 0; calls++) gone += bytes;
+  for (size_t bytes; (bytes = hak_runs_age(0)) != 0; calls++) gone += bytes;
   EXPECT_EQ(gone, kFrees * kUnit);
   EXPECT_EQ(calls, (kFrees + HAK_OS_EXTENTS - 1) / HAK_OS_EXTENTS) << "a batch at a time";
   EXPECT_EQ(fake_os.purge_batches, calls);

@@ -338,7 +338,7 @@ class Model {
     const size_t refused = refuse_from(random);
     size_t next = 0;
     g_purged.clear();
-    const size_t gone = hak_runs_age();
+    const size_t gone = hak_runs_age(0);
     fake_os_permit(FAKE_PURGE);
     ASSERT_EQ(gone, went(expected, refused, &next));
     ASSERT_EQ(next, g_purged.size());
