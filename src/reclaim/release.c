@@ -27,7 +27,7 @@ enum {
   TORN_BYTES = 4 << 20,   /* free bytes beyond the limit in huge pages that are used in part */
   STEP_UNITS = 64,        /* visited per step, at the expense of a call of free */
   PASS_UNITS = 4096,      /* visited between two checks of is_stopped */
-  STEP_BYTES = 64 << 10,  /* freed until the next step is due */
+  STEP_BYTES = 64 << 10,  /* freed until the next step is due, at least */
   MOST_TICKS = 60000,     /* range of the slabs' 16-bit ticks: about an hour */
   PASS_LEAST_MS = 10,
   PASS_MOST_MS = 1000,
@@ -172,9 +172,16 @@ HAK_INLINE void go_on_sweeping(uint32_t units) {
   else if (g_release.sweep.at == 0) end_sweep();
 }
 
+/* [bytes] Freed until the next step is due: a 128th of the bytes handed out, as neighbours that are freed meanwhile go
+ * with one call, and huge pages as a whole. */
+static uint64_t bytes_of_step(void) {
+  enum { PART = 128 };
+  return hak_max(g_release.level.live / PART, STEP_BYTES);
+}
+
 /* Units to visit per step: a whole sweep ends before half of the handed-out bytes are freed. */
 static uint32_t step_units(void) {
-  uint64_t steps = g_release.level.live / (2 * STEP_BYTES) + 1, units = hak_load(&g_range.units);
+  uint64_t steps = g_release.level.live / (2 * bytes_of_step()) + 1, units = hak_load(&g_range.units);
   return (uint32_t)hak_max(STEP_UNITS, units / steps);
 }
 
@@ -190,8 +197,8 @@ HAK_INLINE uint64_t sweep_some(struct hak_fault *fault) {
   if (has_halved()) begin_whole_sweep(fault);
   else if (!g_release.sweeping) begin_due_sweep();
   if (g_release.sweeping) take_step();
-  if (g_release.sweeping) return STEP_BYTES;
-  return hak_max(hak_less(slab_keep_limit() + SEARCH_BYTES, kept_slab_bytes()), STEP_BYTES);
+  if (g_release.sweeping) return bytes_of_step();
+  return hak_max(hak_less(slab_keep_limit() + SEARCH_BYTES, kept_slab_bytes()), bytes_of_step());
 }
 
 uint64_t hak_release_aged_some(void) {

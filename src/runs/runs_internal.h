@@ -36,6 +36,7 @@ struct hak_runs_state {
   uint64_t unclocked;                          /* pages freed since the clock was last read */
   uint64_t used_end;                           /* units from here on never had pages */
   uint32_t opening;                            /* regions opened and not yet fetched */
+  uint64_t parts;                              /* [bytes] beyond the keep limit that wait in parts of huge pages */
   uint64_t opened_ms;                          /* when a region was last fetched as a huge page; 0: never */
   uint64_t units[HAK_RUNS_SORTS];              /* clean, dirty, unmapped: in the order of enum hak_unit_kind */
   struct hak_runs_bins clean, dirty;
@@ -116,13 +117,17 @@ static inline uint64_t hak_runs_ahead_locked(void) {
   return waits ? hak_os_huge_bytes() : 0;
 }
 
+/* [bytes] More parts of huge pages until whole ones are looked for again: a huge page is 4 steps. */
+enum { HAK_RUNS_PARTS_STEP = 512 << 10 };
+
 /* Publishes how many bytes of dirty runs may stay, and how many of them are spare: after a misfit within T, only the
  * bytes beyond eight times the misfit's free memory, as blocks in magazines never merge. Returns the first number, at
  * least the rest of a region: the background thread comes for a rest, too. */
 static inline uint64_t hak_runs_publish_stay_locked(void) {
   uint64_t ahead = hak_runs_ahead_locked(), stay = hak_rent_keep_limit(&g_runs.level, 0);
   hak_store(&g_footprint.ahead, ahead);
-  hak_store(&g_footprint.may_idle, stay);
+  g_runs.parts = hak_min(g_runs.parts, hak_less(hak_runs_dirty_bytes(), stay) + HAK_RUNS_PARTS_STEP);
+  hak_store(&g_footprint.may_idle, stay + hak_min(g_runs.parts, UINT64_MAX - stay));
   hak_store(&g_footprint.spare, g_runs.level.misfit == 0 ? stay : hak_less(stay, 8 * g_runs.unfit));
   return hak_max(stay, ahead);
 }

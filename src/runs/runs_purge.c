@@ -58,14 +58,16 @@ static void detach_end_into_locked(struct batch *batch, uint32_t first, uint64_t
   detach_into_locked(batch, first, at, end - at);
 }
 
-/* Detaches up to `most` bytes from the end of the run, but no part of a huge page that the run does not cover. */
-static void detach_whole_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
-  uint32_t from = hak_region_whole_start(first), end = first + hak_range_entry(first)->length;
-  uint32_t to = hak_region_whole_end(end);
-  if (from >= to) return;
+/* Detaches up to `most` bytes from the end of the run, but no part of a huge page that the run does not cover. Returns
+ * the bytes of such parts. */
+static uint64_t detach_whole_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
+  uint32_t length = hak_range_entry(first)->length, from = hak_region_whole_start(first);
+  uint32_t to = hak_region_whole_end(first + length);
+  if (from >= to) return (uint64_t)length << HAK_UNIT_SHIFT;
   size_t units = hak_min(to - from, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
   uint32_t at = hak_region_whole_start(to - (uint32_t)units);
   if (at < to) detach_into_locked(batch, first, at, to - at);
+  return (uint64_t)(length - (to - from)) << HAK_UNIT_SHIFT;
 }
 
 /* False: no stretch of pages is dirty. */
@@ -87,22 +89,28 @@ static void take_any_locked(struct batch *batch, uint64_t keep) {
   }
 }
 
-/* The same, but tears no huge page: looks at the oldest runs. */
-static void take_whole_locked(struct batch *batch, uint64_t keep) {
+/* The same, but tears no huge page: looks at the oldest runs. Returns the bytes of their parts of huge pages. */
+static uint64_t take_whole_locked(struct batch *batch, uint64_t keep) {
   enum { LOOKS = 128 };
+  uint64_t parts = 0;
   uint32_t first = g_runs.oldest, newer;
   for (unsigned n = 0; n < LOOKS && first != HAK_NO_UNIT && batch->n < BATCH; n++, first = newer) {
+    uint64_t dirty = hak_runs_dirty_bytes();
+    if (dirty <= keep) break;
     newer = hak_range_entry(first)->newer;
-    if (hak_runs_dirty_bytes() > keep) detach_whole_into_locked(batch, first, hak_runs_dirty_bytes() - keep);
+    parts += detach_whole_into_locked(batch, first, dirty - keep);
   }
+  return parts;
 }
 
 /* Whole huge pages go before parts: one call frees 512 pages for the price of a few, and a part costs a split. Parts go
  * beyond `torn` bytes more than `keep`. */
 static void take_batch_locked(struct batch *batch, uint64_t keep, uint64_t torn) {
   batch->n = batch->bytes = 0;
-  take_whole_locked(batch, keep);
-  if (hak_runs_dirty_bytes() > keep + torn) take_any_locked(batch, keep + torn / 2);
+  uint64_t parts = take_whole_locked(batch, keep);
+  if (hak_less(hak_runs_dirty_bytes(), keep) > torn) take_any_locked(batch, keep + torn / 2);
+  parts = hak_min(parts, hak_less(hak_runs_dirty_bytes(), keep));
+  g_runs.parts = parts == 0 ? 0 : hak_min(parts + HAK_RUNS_PARTS_STEP, torn);
 }
 
 /* Attaches a detached piece: clean if the purge was `ok`, dirty if not. Returns the bytes purged. */
@@ -211,6 +219,7 @@ size_t hak_runs_age(uint64_t torn) {
   hak_watermark_note(&g_runs.level, g_runs.level.live, hak_load(&g_rent.now_ms));
   uint64_t keep = hak_runs_publish_stay_locked();
   take_batch_locked(&batch, hak_runs_dirty_bytes() > keep ? keep - keep / HYSTERESIS : keep, torn);
+  keep += g_runs.parts;
   hak_runs_unlock();
   return purge_batch(&batch, keep);
 }
