@@ -9,7 +9,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <string>
+#include <vector>
 
 #define _Noreturn [[noreturn]]
 extern "C" {
@@ -173,6 +175,29 @@ TEST_F(HugePart, AFreeHugePageIsNeverTorn) {
   free_units(region_, kRegionUnits);
   EXPECT_EQ(hak_runs_purge(kMiB), 2 * kMiB);
   EXPECT_TRUE(hak_region_is_huge(region_));
+}
+
+TEST_F(HugePart, AWalkKeepsWithinTheBounds) {
+  std::mt19937 random(29);
+  std::vector<uint32_t> live;
+  for (size_t i = 0; i < 32 * kMiB / HAK_UNIT_BYTES; i++) live.push_back(take(1));
+  for (int step = 0; step < 20000; step++) {
+    const bool falls = step / 1000 % 2;
+    if (!live.empty() && random() % 4 < (falls ? 3 : 1)) {
+      const size_t i = random() % 8 == 0 ? random() % live.size() : live.size() - 1;
+      hak_runs_put(live[i]);
+      live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
+    } else {
+      live.push_back(take(1));
+    }
+    if (random() % 16 == 0) pass(random() % 200);
+    if (random() % 8 != 0) continue;
+    const uint64_t torn = random() % 4 == 0 ? 0 : kMuch;
+    while (hak_runs_age(torn) != 0) {
+    }
+    ASSERT_LE(dirty_bytes(), hak_max(hak_inside_runs_keep_limit(), hak_os_huge_bytes()) + torn);
+    ASSERT_STREQ(hak_inside_span_wrong(), nullptr);
+  }
 }
 
 TEST_F(Huge, TwoDearOnesBeginAPause) {
