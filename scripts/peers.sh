@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Builds the peers of bench/peers/ into build/peers/, from scratch each time (ten seconds): peers.sh
+# Builds the peers of bench/peers/ into build/peers/, from scratch each time (two minutes): peers.sh
 # Prints a line for each peer: built, or the reason why not (then the exit status is 1). Nothing else needs the peers.
 set -euo pipefail
 
@@ -9,6 +9,7 @@ out=$PWD/build/peers
 work=$out/work
 crates=$PWD/bench/peers
 names=(malloc free calloc realloc memalign aligned_alloc posix_memalign valloc pvalloc malloc_usable_size)
+declare -A crate_of=([snmalloc]=snmalloc-sys [rpmalloc]=rpmalloc-sys [google-tcmalloc]=libtcmalloc-sys)
 
 # rpmalloc: -O3 -funroll-loops are the flags of its own release build; the crate alone takes -O2 and leaves malloc out.
 # snmalloc: -mprfchw is added by its CMake if a check that needs lld succeeds; without C++ exceptions, as in the crate,
@@ -16,12 +17,12 @@ names=(malloc free calloc realloc memalign aligned_alloc posix_memalign valloc p
 export CFLAGS="-O3 -funroll-loops -DENABLE_OVERRIDE=1" CXXFLAGS="-fno-exceptions -mprfchw"
 export LIBRPMALLOC_NO_PKG_CONFIG=1 CARGO_TARGET_DIR=$work
 
-version_of() { sed -n "/^name = \"$1-sys\"/{n;s/version = \"\(.*\)\"/\1/p}" "$crates/Cargo.lock"; }
+version_of() { sed -n "/^name = \"${crate_of[$1]}\"/{n;s/version = \"\(.*\)\"/\1/p}" "$crates/Cargo.lock"; }
 
 compile() { cargo build --quiet --release --locked --manifest-path "$crates/Cargo.toml" --package "peer-$1"; }
 
 # One object out of the crate's archive: all code that the symbol $2 needs.
-extract() { ld -r -u "$2" -o "$work/$1.o" "$work/release/libpeer_$1.a"; }
+extract() { ld -r -u "$2" -o "$work/$1.o" "$work/release/libpeer_${1//-/_}.a"; }
 
 # snmalloc's functions are called sn_malloc and so on. Only the names are changed: no code is added.
 make_snmalloc() {
@@ -38,8 +39,18 @@ make_rpmalloc() {
   extract rpmalloc malloc && objcopy --remove-section .fini_array --remove-section .rela.fini_array "$work/rpmalloc.o"
 }
 
+# Google's functions are called TCMallocInternalMalloc and so on. Only the names are changed: no code is added.
+make_google-tcmalloc() {
+  local options=() name own
+  for name in "${names[@]}" reallocarray; do
+    own=$(sed -E 's/(^|_)(.)/\U\2/g; s/^Reallocarray/ReallocArray/; s/UsableSize/Size/' <<<"$name")
+    options+=(--redefine-sym "TCMallocInternal$own=$name")
+  done
+  extract google-tcmalloc TCMallocInternalMalloc && objcopy "${options[@]}" "$work/google-tcmalloc.o"
+}
+
 link() {
-  cc -shared -o "$work/lib$1.so" "$work/$1.o" \
+  c++ -static-libstdc++ -static-libgcc -shared -o "$work/lib$1.so" "$work/$1.o" \
     -Wl,--version-script="$crates/exports.map" -Wl,--gc-sections -Wl,--no-undefined
 }
 
@@ -49,7 +60,7 @@ build() {
     echo "crate $(version_of "$1")" >"$out/lib$1.version"
     mv "$work/lib$1.so" "$out/lib$1.so"
     rm "$out/$1.log"
-    echo "peers: build/peers/lib$1.so, crate $1-sys $(version_of "$1")"
+    echo "peers: build/peers/lib$1.so, crate ${crate_of[$1]} $(version_of "$1")"
   else
     echo "peers: no $1: $(grep -m 1 -i error "$out/$1.log" || tail -n 1 "$out/$1.log") (see build/peers/$1.log)" >&2
     return 1
@@ -58,7 +69,7 @@ build() {
 
 for tool in cargo cc c++ cmake ld objcopy; do
   if ! command -v "$tool" >/dev/null; then
-    echo "peers: neither snmalloc nor rpmalloc is built: $tool is missing" >&2
+    echo "peers: none is built: $tool is missing" >&2
     exit 1
   fi
 done
@@ -67,5 +78,6 @@ mkdir -p "$work"
 status=0
 build snmalloc || status=1
 build rpmalloc || status=1
+build google-tcmalloc || status=1
 rm -rf "$work"
 exit "$status"

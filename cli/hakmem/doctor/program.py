@@ -30,7 +30,8 @@ SERVED_BY = ("malloc", "free", "calloc", "realloc", "_Znwm", "_ZdlPv")
 # The same behind a prefix: an allocator that was built in under names of its own.
 RENAMED = {
     "je_malloc": "jemalloc", "_rjem_malloc": "jemalloc", "mi_malloc": "mimalloc", "tc_malloc": "tcmalloc",
-    "rpmalloc": "rpmalloc", "sn_malloc": "snmalloc", "scalable_malloc": "tbbmalloc",
+    "rpmalloc": "rpmalloc", "sn_malloc": "snmalloc", "TCMallocInternalMalloc": "google-tcmalloc",
+    "scalable_malloc": "tbbmalloc",
 }
 # HAKMEM itself, linked into it: by a name, or where there are none by its note.
 OWN_COPY, OWN_NOTE = "hak_malloc", "HAKMEM"

@@ -30,7 +30,7 @@ DEBIAN = (
 # From PyPI, installed with this command: name, file, distribution.
 PYPI = (("mimalloc", "libmimalloc.so", "cmeel-mimalloc"),)
 # Built by `make peers`: libNAME.so, and libNAME.version, which names the version of its crate.
-BUILT = ("snmalloc", "rpmalloc")
+BUILT = ("snmalloc", "rpmalloc", "google-tcmalloc")
 BUILT_FOLDER = Path("build") / "peers"
 
 # Variables that steer one of the allocators: they stay as the caller set them, and the report names them.

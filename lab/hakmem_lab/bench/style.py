@@ -31,8 +31,9 @@ LOOKS = {
     "tbbmalloc": Look("#e69f00", "P", (0, (2, 1))),
     "snmalloc": Look("#56b4e9", "X", (0, (6, 1, 1, 1, 1, 1))),
     "rpmalloc": Look("#8c8a2c", "p", (0, (3, 1.2))),
+    "google-tcmalloc": Look("#6a51a3", "<", (0, (1, 1))),
 }
-FURTHER = (Look("#6a51a3", "<", (0, (1, 1))), Look("#8c510a", ">"), Look("#b2182b", "h", (0, (4, 2))))
+FURTHER = (Look("#4d4d4d", "*", (0, (5, 2, 1, 2))), Look("#8c510a", ">"), Look("#b2182b", "h", (0, (4, 2))))
 
 SETTINGS = {
     "font.family": "sans-serif",

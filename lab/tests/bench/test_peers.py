@@ -88,6 +88,7 @@ class Finding(unittest.TestCase):
             "tbbmalloc (apt-get install libtbbmalloc2)",
             "snmalloc (make peers)",
             "rpmalloc (make peers)",
+            "google-tcmalloc (make peers)",
         ])
 
     def only_root(self, folder: str) -> AbstractContextManager[object]:
