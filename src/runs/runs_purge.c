@@ -38,7 +38,6 @@ static size_t length_bytes(uint32_t first) { return (size_t)hak_range_entry(firs
 
 static void detach_into_locked(struct batch *batch, uint32_t first, uint32_t at, size_t units) {
   hak_runs_detach_locked(first, at, units);
-  hak_region_spared(at, units, HAK_TEAR_ALL);
   batch->extent[batch->n++] = (struct hak_extent){hak_range_address(at), units << HAK_UNIT_SHIFT};
   batch->bytes += units << HAK_UNIT_SHIFT;
 }
@@ -113,6 +112,17 @@ static void take_batch_locked(struct batch *batch, uint64_t keep, uint64_t torn)
   g_runs.parts = parts == 0 ? 0 : hak_min(parts + HAK_RUNS_PARTS_STEP, torn);
 }
 
+/* Purges the batch's pieces, and splits the huge pages that lose a part: some 0.2 ms each. Returns a bit for each piece
+ * that went. */
+static uint64_t purge_all(const struct batch *batch) {
+  for (size_t i = 0; i < batch->n; i++) {
+    const char *p = batch->extent[i].address;
+    uint32_t first = (uint32_t)hak_range_unit_of(p), last = (uint32_t)hak_range_unit_of(p + batch->extent[i].bytes - 1);
+    hak_region_spared(first, last - first + 1, HAK_TEAR_ALL);
+  }
+  return batch->n != 0 ? hak_os_purge_many(batch->extent, batch->n) : 0;
+}
+
 /* Attaches a detached piece: clean if the purge was `ok`, dirty if not. Returns the bytes purged. */
 static size_t finish_locked(struct hak_extent x, bool ok) {
   uint32_t first = (uint32_t)hak_range_unit_of(x.address);
@@ -181,7 +191,7 @@ static size_t flush_batch(const struct batch *batch) {
   size_t gone = 0;
   unsigned calls = PART_CALLS;
   if (batch->n == 0) return 0;
-  uint64_t done = hak_os_purge_many(batch->extent, batch->n);
+  uint64_t done = purge_all(batch);
   hak_runs_lock();
   for (size_t i = 0; i < batch->n; i++) gone += done >> i & 1 ? finish_locked(batch->extent[i], true) : 0;
   hak_runs_unlock();
@@ -197,7 +207,7 @@ static size_t purge_short(struct batch *batch, uint64_t keep) {
   size_t gone = 0;
   hak_runs_lock();
   batch->n = hak_runs_dirty_bytes() > keep ? hak_pages_short_locked(batch->extent, BATCH) : 0;
-  uint64_t done = batch->n != 0 ? hak_os_purge_many(batch->extent, batch->n) : 0;
+  uint64_t done = purge_all(batch);
   for (size_t i = 0; i < batch->n; i++) {
     if (done >> i & 1) hak_pages_cleaned_locked(batch->extent[i]), gone += batch->extent[i].bytes;
   }

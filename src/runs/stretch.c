@@ -389,10 +389,6 @@ uint32_t hak_pages_yield_locked(size_t units) {
   return return_units_locked(hak_stretch_withdraw_locked(half), first, n);
 }
 
-static void break_regions(uint32_t page, uint32_t pages) {
-  hak_region_spared(hak_page_unit(page), hak_page_unit(page + pages - 1) - hak_page_unit(page) + 1, HAK_TEAR_ALL);
-}
-
 /* The end of the last dirty page of a stretch; 0: no page is dirty, only the label. */
 static uint32_t dirty_end(struct hak_stretch s) {
   for (uint32_t end = s.page + s.pages, first; end > s.page; end = first) {
@@ -430,7 +426,6 @@ struct hak_extent hak_pages_detach_locked(uint64_t most) {
   uint32_t pages = (uint32_t)hak_min(end - s.page, wanted), page = end - pages;
   hak_stretch_cut_locked(s, page, pages);
   g_runs.detached += pages;
-  break_regions(page, pages);
   return (struct hak_extent){hak_page_address(page), (size_t)pages << HAK_PAGE_SHIFT};
 }
 
@@ -439,7 +434,6 @@ size_t hak_pages_short_locked(struct hak_extent *list, size_t most) {
   for (unsigned b = 1; b < HAK_PAGES_LEAST; b++) {
     for (uint32_t half = g_pages.sort[true].first[b]; half != HAK_NO_HALF && n < most; n++) {
       struct hak_stretch s = hak_stretch_of(half);
-      break_regions(s.page, s.pages);
       list[n] = (struct hak_extent){hak_page_address(s.page), (size_t)s.pages << HAK_PAGE_SHIFT};
       half = hak_range_paged(half / 2)->link[half % 2].next;
     }
