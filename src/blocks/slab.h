@@ -24,7 +24,6 @@
 
 #include "os/die.h"
 #include "os/self.h"
-#include "runs/region.h"
 
 /* Takes up to `want` blocks of class c; returns the number n. out[n - 1] has the lowest address. *current is the
  * calling thread's own slab: HAK_NO_UNIT at first, updated by each call. */
@@ -55,7 +54,6 @@ struct hak_sweep {
   uint32_t at;         /* unit to continue from; 0: at the first unit, or the end of the range was reached */
   uint32_t units;      /* units to visit per call */
   uint32_t idle_ticks; /* skips slabs filled from within so many ticks; 0: skips none */
-  enum hak_tear tear;  /* huge pages of which only a part would go */
 };
 
 /* Purges pages in slabs that hold no live block, a batch per call. Returns the bytes purged. Meanwhile the slots on

@@ -102,6 +102,7 @@ HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, struct hak_
   struct hak_unit *s = hak_range_entry(u);
   *bitmap = hak_slab_get_bitmap(s, class);
   if (*bitmap == NULL) {
+    if (opened != NULL && opened->units != 0) hak_runs_close_opened(opened);
     hak_runs_put(u);
     return NULL;
   }

@@ -147,18 +147,21 @@ static uint32_t move_pages(struct hak_unit *s, uint64_t pages, uint32_t (*move)(
 
 /* ---- a batch ---- */
 
-/* True if the slab lies in a huge page that the sweep should not tear. */
-static bool lies_in_huge_page(uint32_t unit, const struct hak_sweep *sweep) {
-  return hak_region_spared(unit, hak_range_entry(unit)->length, sweep->tear);
+/* True if the slab lies in a dense huge region that a purge should not split. A sweep without a wait (idle_ticks 0)
+ * splits the region. */
+static bool lies_in_huge_page(uint32_t unit, uint32_t idle_ticks) {
+  size_t units = hak_range_entry(unit)->length;
+  if (idle_ticks != 0) return hak_region_keep(unit, units);
+  hak_region_break(unit, units);
+  return false;
 }
 
 /* Hides the slots on the slab's holes, if any, and adds the holes to the batch. False: the batch is full. */
-static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, const struct hak_sweep *sweep,
-                              struct batch *batch) {
+static bool take_holes_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t idle_ticks, struct batch *batch) {
   if (batch->jobs == JOBS) return false;
   uint64_t pages = holes_of(s);
   uint32_t unit = hak_range_index(s);
-  if (pages != 0 && lies_in_huge_page(unit, sweep)) return true;
+  if (pages != 0 && lies_in_huge_page(unit, idle_ticks)) return true;
   hak_store(&s->swept, s->free);
   if (pages == 0) return true;
   uint32_t n = move_pages(s, pages, take_them);
@@ -181,7 +184,7 @@ static bool visit_slab(struct hak_unit *s, const struct hak_sweep *sweep, struct
   struct hak_slab_class *k = hak_slab_of(c);
   if (k == NULL) return true; /* a sampled slab */
   hak_slab_lock(k, c);
-  bool done = !hak_slab_is_of(s, c) || take_holes_locked(k, s, sweep, batch);
+  bool done = !hak_slab_is_of(s, c) || take_holes_locked(k, s, sweep->idle_ticks, batch);
   hak_lock_drop(&k->lock);
   return done;
 }

@@ -16,6 +16,7 @@
 #include "retain/cost.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
+#include "runs/region.h"
 #include "runs/runs.h"
 
 enum {
@@ -43,6 +44,7 @@ static HAK_TABLE_AT(3) struct {
   bool sweeping, urgent;  /* a sweep is under way; urgent: until kept is within the limit */
   uint64_t begun_ms;      /* when the sweep began */
   uint64_t begun_live;    /* bytes handed out at that time */
+  uint64_t stepped_live;  /* bytes handed out at the last step */
   uint64_t free_bytes;    /* pages of slabs less bytes handed out */
   uint64_t whole_live;    /* most bytes handed out since the last whole sweep began */
   bool whole;             /* urgent, and to the end of the range */
@@ -112,14 +114,14 @@ static bool sweep_is_due(void) {
 
 static bool is_flat(void) { return hak_watermark_is_flat(&g_release.level); }
 
-static void begin_sweep(bool urgent, uint32_t idle_ticks, enum hak_tear tear) {
+static void begin_sweep(bool urgent, uint32_t idle_ticks) {
   g_release.sweeping = true;
   g_release.urgent = urgent;
   g_release.whole = false;
   g_release.begun_ms = hak_load(&g_rent.now_ms);
-  g_release.begun_live = g_release.level.live;
+  g_release.begun_live = g_release.stepped_live = g_release.level.live;
   g_release.gone_bytes = 0;
-  g_release.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS), .tear = tear};
+  g_release.sweep = (struct hak_sweep){.idle_ticks = (uint32_t)hak_min(idle_ticks, MOST_TICKS)};
 }
 
 /* True where speed is wanted and free memory needs no reuse to stay. */
@@ -146,14 +148,19 @@ static bool has_halved(void) {
 static void begin_whole_sweep(struct hak_fault *fault) {
   if (hak_context != &g_empty_context) hak_magazine_end_all(hak_context, fault);
   g_release.whole_live = g_release.level.live;
-  begin_sweep(true, 0, HAK_TEAR_ALL);
+  begin_sweep(true, 0);
   g_release.whole = true;
+}
+
+/* True while a fall may free huge pages as a whole: parts of them would be torn for little. */
+static bool waits_for_wholes(void) {
+  return hak_region_any_huge() && g_release.free_bytes <= slab_keep_limit() + TORN_BYTES;
 }
 
 /* Begins an urgent sweep if kept exceeds the limit, or a regular sweep if the time has come. */
 static void begin_due_sweep(void) {
-  if (excess() > SEARCH_BYTES) begin_sweep(true, 1, may_be_pinned() ? HAK_TEAR_SPARSE : HAK_TEAR_NONE);
-  else if (sweep_is_due()) begin_sweep(false, page_rent_ticks() * (is_flat() ? 1 : BUSY_RENTS), HAK_TEAR_SPARSE);
+  if (excess() > SEARCH_BYTES && !waits_for_wholes()) begin_sweep(true, 1);
+  else if (sweep_is_due()) begin_sweep(false, page_rent_ticks() * (is_flat() ? 1 : BUSY_RENTS));
 }
 
 /* What an urgent sweep left cannot be purged, except for blocks freed behind the sweep's position. */
@@ -172,17 +179,20 @@ HAK_INLINE void go_on_sweeping(uint32_t units) {
   else if (g_release.sweep.at == 0) end_sweep();
 }
 
-/* [bytes] Freed until the next step is due: a 128th of the bytes handed out, as neighbours that are freed meanwhile go
+/* [bytes] Freed until the next step is due: a 512th of the bytes handed out, as neighbours that are freed meanwhile go
  * with one call, and huge pages as a whole. */
 static uint64_t bytes_of_step(void) {
-  enum { PART = 128 };
+  enum { PART = 512 };
   return hak_max(g_release.level.live / PART, STEP_BYTES);
 }
 
-/* Units to visit per step: a whole sweep ends before half of the handed-out bytes are freed. */
+/* Units to visit in this step: STEP_UNITS for each STEP_BYTES freed since the last, as a magazine may free much at
+ * once, and so many that a whole sweep ends before half of the handed-out bytes are freed. */
 static uint32_t step_units(void) {
-  uint64_t steps = g_release.level.live / (2 * bytes_of_step()) + 1, units = hak_load(&g_range.units);
-  return (uint32_t)hak_max(STEP_UNITS, units / steps);
+  uint64_t live = g_release.level.live, bytes = hak_max(bytes_of_step(), hak_less(g_release.stepped_live, live));
+  uint64_t steps = live / (2 * bytes) + 1, units = hak_load(&g_range.units);
+  g_release.stepped_live = live;
+  return (uint32_t)hak_max(STEP_UNITS * bytes / STEP_BYTES, units / steps);
 }
 
 /* A batch of a sweep may be full before all units are visited. */
@@ -205,8 +215,8 @@ uint64_t hak_release_aged_some(void) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_release_enabled()) return hak_rent_is_due() ? HAK_RECLAIM_BYTES : INT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
-  uint64_t bytes = sweep_some(&fault);
-  while (age_runs(TORN_BYTES) != 0 && hak_footprint_idles()) { /* after the sweep, which closes slabs; by 64 runs */
+  uint64_t bytes = sweep_some(&fault), torn = hak_less(TORN_BYTES, hak_less(g_release.free_bytes, slab_keep_limit()));
+  while (age_runs(torn) != 0 && hak_footprint_idles()) { /* after the sweep, which closes slabs; by 64 runs */
   }
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);

@@ -26,6 +26,7 @@ enum { PLAIN, HUGE, QUIET, SMALL };
 static struct {
   struct hak_lock lock;
   uint32_t borders; /* between neighbours of different advice; 0: all regions are plain */
+  uint32_t huge;    /* regions with huge advice */
 } g_region;
 static HAK_RARE uint8_t g_regions[REGIONS];
 
@@ -42,14 +43,23 @@ static uint32_t borders_of(size_t from, size_t to) {
   return n;
 }
 
+static uint32_t count_huge(size_t from, size_t to) {
+  uint32_t n = 0;
+  for (size_t r = from; r < to; r++) n += advice_of(r) == HUGE;
+  return n;
+}
+
 static void take_region_lock(void) {
-  if (hak_lock_take(&g_region.lock)) hak_store(&g_region.borders, borders_of(0, REGIONS));
+  if (!hak_lock_take(&g_region.lock)) return;
+  hak_store(&g_region.borders, borders_of(0, REGIONS));
+  hak_store(&g_region.huge, count_huge(0, REGIONS));
 }
 
 static void note_locked(size_t from, size_t to, unsigned advice) {
-  uint32_t others = g_region.borders - borders_of(from, to);
+  uint32_t others = g_region.borders - borders_of(from, to), huge = g_region.huge - count_huge(from, to);
   for (size_t r = from; r < to; r++) hak_store(&g_regions[r], (uint8_t)advice);
   hak_store(&g_region.borders, others + borders_of(from, to));
+  hak_store(&g_region.huge, huge + count_huge(from, to));
 }
 
 /* The end of the regions, from `from` on and below `to`, that share the advice of `from`. */
@@ -232,21 +242,27 @@ void hak_region_withdraw(uint32_t first, size_t units) {
   if (from < end) hak_os_advise_huge(hak_range_address(from), (size_t)(end - from) * HAK_UNIT_BYTES, on);
 }
 
-bool hak_region_spared(uint32_t first, size_t units, enum hak_tear tear) {
+/* Withdraws the huge advice of regions of which only a part is purged; with `spare`, dense regions stay huge. True if a
+ * region was spared. */
+static bool purging(uint32_t first, size_t units, bool spare) {
   bool spared = false;
   if (hak_load(&g_region.borders) == 0) return false;
   size_t end = end_touched(first, units);
   for (size_t r = first_touched(first); r < end; r++) {
     if (advice_of(r) != HUGE || covers(first, units, r)) continue;
-    bool stays = tear == HAK_TEAR_NONE || (tear == HAK_TEAR_SPARSE && is_dense(r));
+    bool stays = spare && is_dense(r);
     if (!stays) withdraw_advice(r, r + 1);
     spared |= stays;
   }
   return spared;
 }
 
+bool hak_region_keep(uint32_t first, size_t units) { return purging(first, units, true); }
+void hak_region_break(uint32_t first, size_t units) { purging(first, units, false); }
+
 /* ---- opening ---- */
 
+bool hak_region_any_huge(void) { return hak_load(&g_region.huge) != 0; }
 bool hak_region_is_huge(uint32_t first) { return advice_of(first / REGION_UNITS) == HUGE; }
 
 static bool advise_locked(size_t r) {

@@ -47,11 +47,13 @@ void hak_region_gone(uint32_t first, size_t units);
  * Lock: g_runs.lock held. */
 void hak_region_used(uint32_t first, size_t units);
 
-/* Before a purge of these units: withdraws the advice of the huge regions that the purge would tear, as only a part of
- * them goes, if `tear` says so. True if a region is spared: the caller had better not purge. Sparse: not dense; dense:
- * every unit in use, 7/8 of the bytes handed out in blocks of at most a page. */
-enum hak_tear { HAK_TEAR_NONE, HAK_TEAR_SPARSE, HAK_TEAR_ALL };
-bool hak_region_spared(uint32_t first, size_t units, enum hak_tear tear);
+/* Before a purge of these units: withdraws the huge advice of sparse regions that the purge would split. True if a
+ * dense huge region would be split: the caller had better not purge. Dense: every unit in use, 7/8 of the bytes handed
+ * out in blocks of at most a page. */
+bool hak_region_keep(uint32_t first, size_t units);
+
+/* Before a purge that happens whatever the price: withdraws the huge advice of dense regions, too. */
+void hak_region_break(uint32_t first, size_t units);
 
 /* The first unit from `unit` on, and the last end of units up to `unit`, that tear no huge page where a purge begins or
  * ends: `unit` itself, or the border of its region. */
@@ -65,6 +67,9 @@ void hak_region_withdraw(uint32_t first, size_t units);
 static inline void hak_region_freed(uint32_t first, size_t units) {
   if (HAK_UNLIKELY(units >= HAK_REGION_UNITS)) hak_region_withdraw(first, units);
 }
+
+/* True if a region has advice for a huge page. Thread-safe. */
+bool hak_region_any_huge(void);
 
 /* The region that begins at unit `first`. is_huge: it has advice for a huge page. open: it is free and clean, and gets
  * this advice for its next first touch; tabled: it has a page table of small pages, which is freed first. False, and

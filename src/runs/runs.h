@@ -45,6 +45,9 @@ uint32_t hak_runs_get(size_t units, size_t align, enum hak_unit_kind kind, unsig
  * and the slab has pages. */
 bool hak_runs_fetch_opened(const struct hak_opened *opened);
 
+/* Gives an opened region up before its first touch: its rest is clean again. g_runs.lock not held. */
+void hak_runs_close_opened(struct hak_opened *opened);
+
 /* Like hak_runs_get, but from the end of the longest free run, not from the start of the best fit: for long-lived
  * blocks, so that short-lived blocks leave adjacent free runs. Same as hak_runs_get where no run is long enough, where
  * the longest dirty run holds less than a fourth of all dirty memory, and while all free memory is held. */

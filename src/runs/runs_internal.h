@@ -206,8 +206,6 @@ static inline size_t hak_runs_open_locked(uint32_t at, size_t units, unsigned c,
   return large ? hak_runs_open_now_locked(at, units, c, out) : 0;
 }
 
-/* Gives an opened region up before its first touch: its rest is clean again. g_runs.lock not held. */
-void hak_runs_close_opened(struct hak_opened *opened);
 
 /* Adds 1. Lock: g_runs.lock held, the only writers of this counter. */
 static inline void hak_runs_count(enum hak_counter_id id) {

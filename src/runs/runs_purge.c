@@ -20,6 +20,7 @@
 #include "runs/pages.h"
 #include "runs/region.h"
 #include "runs/stretch.h"
+#include "tables/hold.h"
 
 enum {
   BATCH = HAK_OS_EXTENTS,
@@ -53,20 +54,22 @@ static void detach_end_into_locked(struct batch *batch, uint32_t first, uint64_t
   size_t length = hak_range_entry(first)->length;
   uint32_t end = first + (uint32_t)length;
   size_t units = hak_min(length, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
-  uint32_t at = widened(first, end - (uint32_t)units, end);
+  uint32_t at = end - (uint32_t)units, wider = widened(first, at, end);
+  uint64_t stays = hak_less(hak_runs_dirty_bytes(), (uint64_t)(end - wider) << HAK_UNIT_SHIFT);
+  if (stays >= hak_load(&g_hold_floor)) at = wider;
   detach_into_locked(batch, first, at, end - at);
 }
 
-/* Detaches up to `most` bytes from the end of the run, but no part of a huge page that the run does not cover. Returns
- * the bytes of such parts. */
+/* Detaches up to `most` bytes from the end of the run, whole huge pages only. Returns the bytes of huge pages that stay
+ * for that: parts, and one whole where less than its bytes are to go. */
 static uint64_t detach_whole_into_locked(struct batch *batch, uint32_t first, uint64_t most) {
   uint32_t length = hak_range_entry(first)->length, from = hak_region_whole_start(first);
   uint32_t to = hak_region_whole_end(first + length);
   if (from >= to) return (uint64_t)length << HAK_UNIT_SHIFT;
   size_t units = hak_min(to - from, (most + HAK_UNIT_BYTES - 1) >> HAK_UNIT_SHIFT);
-  uint32_t at = hak_region_whole_start(to - (uint32_t)units);
+  uint32_t at = hak_region_whole_start(to - (uint32_t)units), left = at - (to - (uint32_t)units);
   if (at < to) detach_into_locked(batch, first, at, to - at);
-  return (uint64_t)(length - (to - from)) << HAK_UNIT_SHIFT;
+  return (uint64_t)(length - (to - from) + left) << HAK_UNIT_SHIFT;
 }
 
 /* False: no stretch of pages is dirty. */
@@ -88,7 +91,7 @@ static void take_any_locked(struct batch *batch, uint64_t keep) {
   }
 }
 
-/* The same, but tears no huge page: looks at the oldest runs. Returns the bytes of their parts of huge pages. */
+/* The same, but tears no huge page of a run: looks at the oldest runs. Returns the bytes in huge pages that stay. */
 static uint64_t take_whole_locked(struct batch *batch, uint64_t keep) {
   enum { LOOKS = 128 };
   uint64_t parts = 0;
@@ -102,11 +105,19 @@ static uint64_t take_whole_locked(struct batch *batch, uint64_t keep) {
   return parts;
 }
 
+static void take_stretches_locked(struct batch *batch, uint64_t keep) {
+  bool any = true;
+  while (any && batch->n < BATCH && hak_runs_dirty_bytes() > keep) {
+    any = detach_pages_into_locked(batch, hak_runs_dirty_bytes() - keep);
+  }
+}
+
 /* Whole huge pages go before parts: one call frees 512 pages for the price of a few, and a part costs a split. Parts go
  * beyond `torn` bytes more than `keep`. */
 static void take_batch_locked(struct batch *batch, uint64_t keep, uint64_t torn) {
   batch->n = batch->bytes = 0;
-  uint64_t parts = take_whole_locked(batch, keep);
+  uint64_t parts = hak_min(take_whole_locked(batch, keep), torn);
+  if (hak_less(hak_runs_dirty_bytes(), keep) > parts) take_stretches_locked(batch, keep + parts);
   if (hak_less(hak_runs_dirty_bytes(), keep) > torn) take_any_locked(batch, keep + torn / 2);
   parts = hak_min(parts, hak_less(hak_runs_dirty_bytes(), keep));
   g_runs.parts = parts == 0 ? 0 : hak_min(parts + HAK_RUNS_PARTS_STEP, torn);
@@ -118,7 +129,7 @@ static uint64_t purge_all(const struct batch *batch) {
   for (size_t i = 0; i < batch->n; i++) {
     const char *p = batch->extent[i].address;
     uint32_t first = (uint32_t)hak_range_unit_of(p), last = (uint32_t)hak_range_unit_of(p + batch->extent[i].bytes - 1);
-    hak_region_spared(first, last - first + 1, HAK_TEAR_ALL);
+    hak_region_break(first, last - first + 1);
   }
   return batch->n != 0 ? hak_os_purge_many(batch->extent, batch->n) : 0;
 }

@@ -82,6 +82,11 @@ bool hak_runs_fetch_opened(const struct hak_opened *opened) {
   return true;
 }
 
+void hak_runs_close_opened(struct hak_opened *opened) {
+  fake_span.closes++;
+  opened->units = 0;
+}
+
 size_t hak_runs_put(uint32_t first) {
   pthread_mutex_lock(&lock);
   size_t units = entries[first].length;
@@ -106,8 +111,5 @@ bool hak_runs_extend(uint32_t first, size_t more) { return first == 0 && more ==
 void hak_runs_shorten(uint32_t first, size_t units) { entries[first].length = (uint32_t)units; }
 size_t hak_runs_purge(size_t keep) { return keep * 0; }
 void hak_runs_bytes(uint64_t *dirty, uint64_t *clean) { *dirty = *clean = 0; }
-bool hak_region_spared(uint32_t first, size_t units, enum hak_tear tear) {
-  bool huge = first != 0 && units != 0, spared = huge && (tear == HAK_TEAR_NONE || (tear == HAK_TEAR_SPARSE && fake_span.dense));
-  fake_span.breaks += huge && tear == HAK_TEAR_ALL;
-  return spared;
-}
+bool hak_region_keep(uint32_t first, size_t units) { return fake_span.dense && first != 0 && units != 0; }
+void hak_region_break(uint32_t first, size_t units) { fake_span.breaks += first != 0 && units != 0; }

@@ -28,6 +28,7 @@ struct fake_span {
   bool dense;           /* every run lies in huge pages that are better kept */
   uint64_t breaks;      /* huge pages that were broken all the same */
   bool opens;           /* every slab begins a region, which becomes a huge page */
+  uint64_t closes;      /* regions given up before */
   uint64_t fetches;     /* first touches of regions; each takes the lock of the slab's class */
 };
 extern struct fake_span fake_span;

@@ -20,6 +20,7 @@ extern "C" {
 #include "retain/footprint.h"
 #include "retain/huge.h"
 #include "retain/rent.h"
+#include "runs/pages.h"
 #include "runs/region.h"
 #include "runs/runs.h"
 #include "tables/classes.h"
@@ -171,10 +172,31 @@ TEST_F(HugePart, WholesAndSmallPagesGoBeforeOlderParts) {
 }
 
 /* The rest of the excess is a part of a huge page that is free as a whole. */
-TEST_F(HugePart, AFreeHugePageIsNeverTorn) {
+TEST_F(HugePart, AFreeHugePageIsNotTorn) {
   free_units(region_, kRegionUnits);
   EXPECT_EQ(hak_runs_purge(kMiB), 2 * kMiB);
   EXPECT_TRUE(hak_region_is_huge(region_));
+}
+
+TEST_F(HugePart, ExceptToKeepWhatTheProgramSaidShouldStay) {
+  free_units(region_, kRegionUnits);
+  hak_store(&g_hold_floor, kMiB);
+  EXPECT_EQ(hak_runs_purge(kMiB), kMiB);
+  hak_store(&g_hold_floor, 0);
+}
+
+/* Stretches of pages are no runs: they go as if nothing waited. */
+TEST_F(HugePart, StretchesGoWhilePartsWait) {
+  bool zero;
+  uint64_t origin;
+  void *block[20];
+  for (void *&p : block) p = hak_pages_get(20, 1, 0, &zero);
+  for (int i = 1; i < 19; i += 2) hak_pages_put(block[i], hak_pages_class(block[i]), &origin);
+  ASSERT_GE(dirty_bytes(), 9 * 20 * HAK_PAGE_BYTES);
+  free_units(region_ + 3, 8);
+  while (hak_runs_age(kMuch) != 0) {
+  }
+  EXPECT_EQ(dirty_bytes(), 8 * HAK_UNIT_BYTES);
 }
 
 TEST_F(HugePart, AWalkKeepsWithinTheBounds) {

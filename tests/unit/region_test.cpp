@@ -242,45 +242,46 @@ TEST_F(Region, BlocksThatMayNeverBeWrittenToAreNotDense) {
   mark(unit(5), 30, HAK_UNIT_LARGE);
   slab(unit(5) + 30, 0);
   slab(unit(5) + 31, 6);
-  EXPECT_FALSE(hak_region_spared(unit(5) + 31, 1, HAK_TEAR_SPARSE)) << "one block may be a buffer of many pages";
+  EXPECT_FALSE(hak_region_keep(unit(5) + 31, 1)) << "one block may be a buffer of many pages";
   EXPECT_FALSE(huge(5));
 }
 
 TEST_F(Region, PurgingADenseRegionIsNotWorthIt) {
   become_dense(5);
   slab(unit(5) + 9, 6);
-  EXPECT_TRUE(hak_region_spared(unit(5) + 9, 1, HAK_TEAR_SPARSE));
+  EXPECT_TRUE(hak_region_keep(unit(5) + 9, 1));
   EXPECT_TRUE(huge(5));
-  hak_region_spared(unit(5) + 9, 1, HAK_TEAR_ALL);
+  hak_region_break(unit(5) + 9, 1);
   EXPECT_FALSE(huge(5)) << "who must purge, purges";
 }
 
 TEST_F(Region, PurgingInASparseRegionTakesTheAdviceBackBefore) {
   become_dense(5);
   mark(unit(5) + 9, 8, HAK_UNIT_DIRTY);
-  EXPECT_FALSE(hak_region_spared(unit(5) + 9, 8, HAK_TEAR_SPARSE));
+  EXPECT_FALSE(hak_region_keep(unit(5) + 9, 8));
   EXPECT_FALSE(huge(5));
-  EXPECT_FALSE(hak_region_spared(unit(5) + 9, 8, HAK_TEAR_SPARSE));
+  EXPECT_FALSE(hak_region_keep(unit(5) + 9, 8));
   EXPECT_EQ(g_splits, std::vector<size_t>{5}) << "once: the kernel keeps a huge page of which a part went";
 }
 
-TEST_F(Region, ASparseRegionStaysWhereNoneIsToBeTorn) {
+TEST_F(Region, TheBordersOfAHugePage) {
+  EXPECT_FALSE(hak_region_any_huge());
   become_dense(5);
-  mark(unit(5) + 9, 8, HAK_UNIT_DIRTY);
-  EXPECT_TRUE(hak_region_spared(unit(5) + 9, 8, HAK_TEAR_NONE));
-  EXPECT_TRUE(huge(5));
+  EXPECT_TRUE(hak_region_any_huge());
   EXPECT_EQ(hak_region_whole_start(unit(5) + 9), unit(6));
   EXPECT_EQ(hak_region_whole_end(unit(5) + 9), unit(5));
   EXPECT_EQ(hak_region_whole_start(unit(5)), unit(5));
   EXPECT_EQ(hak_region_whole_end(unit(6)), unit(6));
   EXPECT_EQ(hak_region_whole_start(unit(6) + 1), unit(6) + 1) << "small pages";
+  hak_region_break(unit(5) + 9, 1);
+  EXPECT_FALSE(hak_region_any_huge());
 }
 
 TEST_F(Region, PurgingAWholeRegionSplitsNothing) {
   become_dense(5);
   become_dense(6);
   mark(unit(5), 40, HAK_UNIT_DIRTY);
-  EXPECT_FALSE(hak_region_spared(unit(5), 40, HAK_TEAR_SPARSE));
+  EXPECT_FALSE(hak_region_keep(unit(5), 40));
   EXPECT_TRUE(huge(5));
   EXPECT_FALSE(huge(6));
   EXPECT_EQ(g_splits, std::vector<size_t>{6});
@@ -340,7 +341,7 @@ TEST_F(Region, WhatIsUsedAgainIsDumped) {
 
 TEST_F(Region, WithoutAdviceUseCostsNothing) {
   hak_region_used(unit(10), 100);
-  EXPECT_FALSE(hak_region_spared(unit(10), 100, HAK_TEAR_SPARSE));
+  EXPECT_FALSE(hak_region_keep(unit(10), 100));
   EXPECT_EQ(fake_os.calls[FAKE_ADVISE], 0u);
 }
 
@@ -376,7 +377,7 @@ TEST_F(Region, RegionsBeyondTheTable) {
   hak_region_cleaned(beyond, 1000);
   hak_region_used(beyond, 1000);
   hak_region_gone(beyond, 1000);
-  EXPECT_FALSE(hak_region_spared(beyond, 1000, HAK_TEAR_SPARSE));
+  EXPECT_FALSE(hak_region_keep(beyond, 1000));
   EXPECT_FALSE(hak_region_is_huge(beyond));
   EXPECT_FALSE(hak_region_open(beyond, false));
   hak_region_close(beyond);
@@ -399,7 +400,7 @@ TEST_F(Region, WithoutRoomMoreIsTakenBackInsteadOfSplit) {
   for (size_t r = 7; r < kRegions; r += 2) hak_region_open(unit(r), false);
   ASSERT_EQ(mappings(), 513u);
   mark(unit(3), 4, HAK_UNIT_DIRTY);
-  EXPECT_FALSE(hak_region_spared(unit(3), 4, HAK_TEAR_SPARSE));
+  EXPECT_FALSE(hak_region_keep(unit(3), 4));
   EXPECT_TRUE(huge(2));
   EXPECT_FALSE(huge(3) || huge(4) || huge(5));
   EXPECT_EQ(mappings(), 513u);
@@ -474,7 +475,7 @@ TEST_F(Region, AnyOrderOfCalls) {
       for (size_t k = r; k < r + n; k++) used[k] = true, slabs(k, random() % 3);
       for (size_t k = r; k < r + n; k++) ASSERT_FALSE(left_out(k));
     } else {
-      hak_region_spared(unit(r), n * kRegionUnits, HAK_TEAR_SPARSE);
+      hak_region_keep(unit(r), n * kRegionUnits);
       for (size_t k = r; k < r + n; k++) used[k] = false;
       clean(r, n);
       hak_region_cleaned(unit(r), n * kRegionUnits);

@@ -102,9 +102,8 @@ class Holes : public testing::Test {
   void release(unsigned c) { hak_slab_release(c, &current_); }
 
   /* All the way through; bytes. */
-  static size_t sweep(uint32_t idle_ticks = 0) { return sweep(idle_ticks, idle_ticks ? HAK_TEAR_SPARSE : HAK_TEAR_ALL); }
-  static size_t sweep(uint32_t idle_ticks, hak_tear tear) {
-    hak_sweep sweep = {.at = 0, .units = UINT32_MAX, .idle_ticks = idle_ticks, .tear = tear};
+  static size_t sweep(uint32_t idle_ticks = 0) {
+    hak_sweep sweep = {.at = 0, .units = UINT32_MAX, .idle_ticks = idle_ticks};
     size_t sum = 0;
     g_gone.clear();
     do sum += hak_slab_sweep(&sweep);

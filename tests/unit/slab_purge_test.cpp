@@ -113,7 +113,7 @@ TEST_F(Holes, ASweepGoesOnWhereItStopped) {
   EXPECT_EQ(sweep(), 40 * (HAK_UNIT_BYTES - page()));
   EXPECT_EQ(fake_os.calls[FAKE_PURGE], 80u) << "a piece at a time";
   put(c, kept);
-  hak_sweep some = {.at = 0, .units = 3, .idle_ticks = 0, .tear = HAK_TEAR_ALL};
+  hak_sweep some = {.at = 0, .units = 3, .idle_ticks = 0};
   std::vector<uint32_t> stops;
   do {
     hak_slab_sweep(&some);
@@ -125,7 +125,6 @@ TEST_F(Holes, ASweepGoesOnWhereItStopped) {
 
 TEST_F(Holes, HugePagesAreKeptExceptInNeed) {
   fill_and_keep(8, 1);
-  EXPECT_EQ(sweep(0, HAK_TEAR_NONE), 0u);
   fake_span.dense = true;
   at(100000);
   EXPECT_EQ(sweep(1), 0u);

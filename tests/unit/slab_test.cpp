@@ -300,6 +300,11 @@ TEST_F(Slab, WithoutABitmapTheRunGoesBack) {
   EXPECT_EQ(fake_span.gets, 1u);
   EXPECT_EQ(fake_span.runs_out, 0u);
   EXPECT_EQ(units(1), 0u);
+  fake_span.opens = true;
+  EXPECT_EQ(fill(HAK_CLASS_16, 10).size(), 0u);
+  EXPECT_EQ(fake_span.closes, 1u) << "its region, too";
+  EXPECT_EQ(fake_span.fetches, 0u);
+  fake_span.opens = false;
   EXPECT_EQ(fill(HAK_CLASS_32768, 8).size(), 8u) << "a bitmap of one word needs no memory";
   fake_os_permit(FAKE_MAP);
   EXPECT_EQ(fill(HAK_CLASS_16, 10).size(), 10u);

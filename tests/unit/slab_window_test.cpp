@@ -77,7 +77,7 @@ class SlabWindow : public testing::Test {
   }
 
   static void sweep() {
-    hak_sweep all = {.at = 0, .units = 0, .idle_ticks = 0, .tear = HAK_TEAR_ALL};
+    hak_sweep all = {};
     all.units = UINT32_MAX;
     hak_slab_sweep(&all);
   }
