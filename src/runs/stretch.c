@@ -52,12 +52,18 @@ HAK_INLINE unsigned bin_with_room(uint32_t pages) {
   return pages & ((1u << (hak_highest_bit(pages) - PER_LOG)) - 1) ? b + 1 : b;
 }
 
+/* Fields of a slab may lie at the same place, which a sweep reads before it takes the slab's lock: hence hak_store. */
+static void set_previous(uint32_t half, uint32_t previous) {
+  hak_store(&hak_range_paged(half / 2)->link[half % 2].previous, previous);
+}
+static void set_stretch(uint32_t half, uint32_t stretch) { hak_store(hak_stretch_cell(half), stretch); }
+
 static void link_half(uint32_t half, unsigned dirty, unsigned b) {
   struct hak_pages_bins *bins = &g_pages.sort[dirty];
   uint32_t *first = &bins->first[b], next = *first;
-  hak_range_paged(half / 2)->link[half % 2].next = next;
-  hak_range_paged(half / 2)->link[half % 2].previous = HAK_NO_HALF;
-  if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = half;
+  hak_store(link_cell(half), next);
+  set_previous(half, HAK_NO_HALF);
+  if (next != HAK_NO_HALF) set_previous(next, half);
   *first = half;
   bins->filled[b / 64] |= (uint64_t)1 << b % 64;
 }
@@ -73,8 +79,8 @@ static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
   uint32_t previous = hak_range_paged(half / 2)->link[half % 2].previous;
   uint32_t *ahead = previous == HAK_NO_HALF ? &bins->first[b] : link_cell(previous);
   if (HAK_UNLIKELY(*ahead != half)) die_torn(half);
-  *ahead = next;
-  if (next != HAK_NO_HALF) hak_range_paged(next / 2)->link[next % 2].previous = previous;
+  hak_store(ahead, next);
+  if (next != HAK_NO_HALF) set_previous(next, previous);
   if (next == HAK_NO_HALF && previous == HAK_NO_HALF) bins->filled[b / 64] &= ~((uint64_t)1 << b % 64);
 }
 
@@ -83,15 +89,16 @@ static void unlink_half(uint32_t half, unsigned dirty, unsigned b) {
 /* Enters free pages, which are the whole stretch. */
 static void enter_locked(struct hak_stretch s) {
   uint32_t half = hak_page_half(s.page), place = s.page % HAK_HALF_PAGES, last = hak_page_half(s.page + s.pages - 1);
-  if (last != half) *link_cell(last) = half;
-  *hak_stretch_cell(half) = s.pages << (HAK_PLACE_BITS + 1) | (s.dirty ? HAK_STRETCH_DIRTY : 0) | place;
+  if (last != half) hak_store(link_cell(last), half);
+  uint32_t value = s.pages << (HAK_PLACE_BITS + 1) | (s.dirty ? HAK_STRETCH_DIRTY : 0) | place;
+  set_stretch(half, value);
   link_half(half, s.dirty, bin_of(s.pages));
 }
 
 struct hak_stretch hak_stretch_withdraw_locked(uint32_t half) {
   struct hak_stretch s = hak_stretch_of(half);
   unlink_half(half, s.dirty, bin_of(s.pages));
-  *hak_stretch_cell(half) = 0;
+  set_stretch(half, 0);
   return s;
 }
 
