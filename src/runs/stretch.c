@@ -53,16 +53,16 @@ HAK_INLINE unsigned bin_with_room(uint32_t pages) {
 }
 
 /* Fields of a slab may lie at the same place, which a sweep reads before it takes the slab's lock: hence hak_store. */
-static void set_previous(uint32_t half, uint32_t previous) {
+HAK_INLINE void set_previous(uint32_t half, uint32_t previous) {
   hak_store(&hak_range_paged(half / 2)->link[half % 2].previous, previous);
 }
-static void set_stretch(uint32_t half, uint32_t stretch) { hak_store(hak_stretch_cell(half), stretch); }
+HAK_INLINE void set_stretch(uint32_t half, uint32_t stretch) { hak_store(hak_stretch_cell(half), stretch); }
 
 static void link_half(uint32_t half, unsigned dirty, unsigned b) {
   struct hak_pages_bins *bins = &g_pages.sort[dirty];
-  uint32_t *first = &bins->first[b], next = *first;
-  hak_store(link_cell(half), next);
-  set_previous(half, HAK_NO_HALF);
+  uint32_t *first = &bins->first[b], next = *first, *cell = link_cell(half);
+  hak_store(&cell[0], next);
+  hak_store(&cell[1], HAK_NO_HALF); /* previous */
   if (next != HAK_NO_HALF) set_previous(next, half);
   *first = half;
   bins->filled[b / 64] |= (uint64_t)1 << b % 64;
