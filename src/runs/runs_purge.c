@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* runs_purge.c: releases free runs to the kernel.
  *
- * what      Dirty runs lose their pages, oldest first, then dirty stretches of pages, shortest first, in batches:
+ * what      Dirty runs lose their pages, oldest first, whole huge pages before parts of them, and dirty stretches of
+ *           pages, shortest first, in batches:
  *           detached from the queue or bin, purged without the lock, attached as clean runs or stretches. Clean runs
  *           are unmapped: beyond a share of the mapped memory, the longest first, after a trim or in a long idle phase;
  *           all of at least 1 MiB when the kernel has no more addresses.

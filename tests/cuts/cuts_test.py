@@ -107,7 +107,7 @@ class Cuts(unittest.TestCase):
     @classmethod
     def setUpClass(cls) -> None:
         cls.instructions = list(listing())
-        cls.counts = [offset_of_symbol(name) for name in ("g_budget", "g_slab_units")]
+        cls.counts = [offset_of_symbol(name) for name in ("g_budget", "g_slabs")]
 
     def write_points(self, path: Path) -> None:
         chosen = [(offset, most) for offset, most in points(self.instructions) if most > 0]
