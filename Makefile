@@ -18,7 +18,7 @@ HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front pareto install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
+.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
 .NOTPARALLEL:
 
 help:
@@ -36,6 +36,7 @@ help:
 	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make pareto [RUNS=10]            real programs and servers: CPU time against memory, HAKMEM and peers; hours"
+	@echo "make judge [RUNS=10]             22 real programs on every allocator by turns, who is ahead in each: an hour for 4 runs"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: lab/docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
@@ -110,6 +111,12 @@ pareto:
 	@scripts/build.sh release libraries tools >&2
 	@$(LAB) pareto --runs $(RUNS) -o build/pareto.csv
 	@$(LAB) pareto report build/pareto.csv
+
+judge:
+	@scripts/setup.sh judge
+	@scripts/build.sh release libraries tools >&2
+	@$(LAB) judge --rounds $(RUNS) -o build/judge.csv
+	@$(LAB) judge report build/judge.csv
 
 front:
 	$(error make front is now make pareto)

@@ -5,7 +5,7 @@
 #   2. build/venv: a Python environment with the commands `hakmem` and `hakmem-lab` and their requirements, pinned
 #   setup.sh run        only the packages of the group [run], and `hakmem` without requirements: run, exec, path, env
 #   setup.sh programs   also the packages of scripts/programs.txt; a missing package is named, and the run goes on
-#   setup.sh corpus     the same with scripts/corpus.txt; pareto: with scripts/pareto.txt
+#   setup.sh corpus     the same with scripts/corpus.txt; pareto, judge: with scripts/pareto.txt, scripts/judge.txt
 # Services that come with a package are not started.
 set -euo pipefail
 
@@ -132,7 +132,7 @@ ensure_environment() {
 
 if command -v dpkg-query >/dev/null; then
   ensure_packages
-  case $what in programs | corpus | pareto) ensure_programs "$what.txt" ;; esac
+  case $what in programs | corpus | pareto | judge) ensure_programs "$what.txt" ;; esac
 else
   say "this system has no dpkg; what scripts/packages.txt lists must be there already"
 fi

@@ -10,10 +10,12 @@ from hakmem.base.exit import say
 from hakmem_lab.bench.command import bench_app
 from hakmem_lab.commands import app
 from hakmem_lab.pareto.command import pareto_app
+from hakmem_lab.judge.command import judge_app
 
 NAME = "hakmem-lab"
 app.add_typer(bench_app, name="bench")
 app.add_typer(pareto_app, name="pareto")
+app.add_typer(judge_app, name="judge")
 
 
 @app.callback()

@@ -59,7 +59,7 @@ HAK_EXPORT void hak_free_aligned_sized(void *p, size_t align, size_t n) {
   hak_fast_free(p);
 }
 
-HAK_EXPORT size_t hak_usable_size(const void *p) { return hak_heap_usable(p, __builtin_return_address(0)); }
+HAK_EXPORT size_t hak_usable_size(const void *p) { return hak_fast_usable(p); }
 
 HAK_EXPORT void *hak_alloc_at(size_t n, const void *site) { return hak_slow_alloc_at(n, site); }
 

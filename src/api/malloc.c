@@ -38,7 +38,7 @@ HAK_EXPORT void *pvalloc(size_t n) { return hak_rules_pvalloc(n); }
 
 HAK_EXPORT int posix_memalign(void **out, size_t align, size_t n) { return hak_rules_posix_memalign(out, align, n); }
 
-HAK_EXPORT size_t malloc_usable_size(void *p) { return hak_heap_usable(p, __builtin_return_address(0)); }
+HAK_EXPORT size_t malloc_usable_size(void *p) { return hak_fast_usable(p); }
 
 void *__libc_malloc(size_t n) HAK_EXPORT_AS(malloc);
 void __libc_free(void *p) HAK_EXPORT_AS(free);

@@ -45,6 +45,9 @@ HAK_INLINE unsigned hak_lowest_bit(uint64_t n) { return (unsigned)__builtin_ctzl
 /* Index of the highest set bit, floor(log2(n)); n != 0. */
 HAK_INLINE unsigned hak_highest_bit(uint64_t n) { return 63u - (unsigned)__builtin_clzll(n); }
 
+/* n rotated right by less than 64 bits. */
+HAK_INLINE uint64_t hak_rotate_right(uint64_t n, unsigned bits) { return n >> bits | n << (-bits & 63); }
+
 /* Square root of n, rounded down. */
 static inline uint32_t hak_root(uint64_t n) {
   uint64_t root = 0;

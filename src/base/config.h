@@ -62,5 +62,6 @@
 #define HAK_RUN_CLASSES 24
 
 #define HAK_CLASSES (HAK_RUN_CLASS + HAK_RUN_CLASSES)
+#define HAK_CLASS_WORDS ((HAK_CLASSES + 63) / 64) /* of a bit per class */
 
 #endif

@@ -24,7 +24,7 @@ enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 HAK_TABLE struct hak_slab_class *g_slab[HAK_CLASSES];
 static struct {
   uint64_t units;                         /* of all classes; first, as tests/cuts reads it by the name */
-  uint64_t begun[(HAK_CLASSES + 63) / 64]; /* a bit per class: it has a record, or a thread is making one */
+  uint64_t begun[HAK_CLASS_WORDS]; /* a bit per class: it has a record, or a thread is making one */
 } g_slabs;
 
 static void link_slab(struct hak_slab_class *k, struct hak_unit *s) {
@@ -246,126 +246,172 @@ void hak_slab_unhide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, 
   if (!s->owned && n != 0) move_slab_locked(k, s);
 }
 
-/* The slab and slot of p, a pointer from a magazine of class c. */
-HAK_INLINE enum hak_error locate(unsigned c, const struct hak_class *class, const void *p, struct hak_unit **slab,
-                                 size_t *slot) {
-  size_t x = (uintptr_t)p - g_range.base, u = x >> HAK_UNIT_SHIFT;
-  if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return HAK_ERROR_released;
-  uint32_t head = g_range.unit[u].head;
-  size_t offset = x - ((size_t)head << HAK_UNIT_SHIFT);
-  *slab = &g_range.unit[head];
-  *slot = (size_t)(offset * class->reciprocal >> HAK_RECIPROCAL_SHIFT);
-  return *slot * class->bytes == offset && *slot < class->slots ? HAK_ERROR_none : HAK_ERROR_interior;
-}
-
 /* True if the count of free slots reached a new bin (the highest bits differ), or if the slab is empty. */
 HAK_INLINE bool changes_bin(uint32_t before, uint32_t after, uint32_t slots) {
   return (before ^ after) > (before & after) || after == slots;
 }
 
-/* Sets n bits of a word. False, nothing changed: some of these bits were set before. */
-HAK_INLINE bool set_bits_locked(struct hak_slab_class *k, const struct hak_class *class, struct hak_unit *s,
-                                size_t slot, uint64_t bits, uint32_t n) {
-  uint64_t word = s->words[slot / 64];
-  if (HAK_UNLIKELY(word & bits)) return false;
-  hak_store(&s->words[slot / 64], word | bits);
-  s->summary |= (uint64_t)1 << slot / 64;
-  uint32_t before = s->free;
-  hak_store(&s->free, (uint16_t)(before + n));
-  if (!s->owned && changes_bin(before, before + n, class->slots)) move_slab_locked(k, s);
+/* n slots more are free. */
+HAK_INLINE void count_free_locked(struct hak_slab_class *k, uint32_t slots, struct hak_unit *s, size_t n) {
+  uint32_t before = s->free, after = before + (uint32_t)n;
+  hak_store(&s->free, (uint16_t)after);
+  if (!s->owned && changes_bin(before, after, slots)) move_slab_locked(k, s);
+}
+
+/* The slab of p, a pointer from a magazine of class c. NULL: p lies in no slab of the class. */
+HAK_INLINE struct hak_unit *slab_under(unsigned c, const void *p) {
+  size_t u = ((uintptr_t)p - g_range.base) >> HAK_UNIT_SHIFT;
+  if (HAK_UNLIKELY(hak_load(&g_range.map[u]) != c)) return NULL;
+  return hak_range_entry(g_range.unit[u].head);
+}
+
+/* A list of blocks of a class. Blocks that follow one another mostly share a slab, and a word of its bitmap. */
+struct list {
+  void *const *next, *const *end;
+  struct hak_unit *slab;
+  uintptr_t start; /* address of the slab */
+  struct hak_class class;
+  unsigned twos;   /* trailing zeros of class.bytes */
+  size_t price;    /* of another word than before [blocks]: the list ends earlier by so many */
+};
+
+static inline struct list begin_list(unsigned c, void *const *blocks, size_t n) {
+  unsigned twos = hak_lowest_bit(g_class[c].bytes);
+  return (struct list){.next = blocks, .end = blocks + n, .class = g_class[c], .twos = twos};
+}
+
+/* Goes to the slab of the next block. False: the block lies in no slab of class c. */
+HAK_INLINE bool enter_slab(struct list *list, unsigned c) {
+  list->slab = slab_under(c, *list->next);
+  if (HAK_UNLIKELY(list->slab == NULL)) return false;
+  list->start = (uintptr_t)hak_range_address(hak_range_index(list->slab));
   return true;
 }
 
-HAK_INLINE enum hak_error put_one_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class,
-                                         const void *p) {
-  struct hak_unit *s;
-  size_t slot;
-  enum hak_error error = locate(c, class, p, &s, &slot);
-  if (HAK_UNLIKELY(error != HAK_ERROR_none)) return error;
-  return set_bits_locked(k, class, s, slot, (uint64_t)1 << slot % 64, 1) ? HAK_ERROR_none : HAK_ERROR_double_free;
+#define NO_SLOT SIZE_MAX
+
+/* The slot of the next block. NO_SLOT: the list ends, or the block lies in another slab or begins at no slot. */
+HAK_INLINE size_t next_slot(const struct list *list) {
+  if (list->next >= list->end) return NO_SLOT;
+  uint64_t slot = hak_class_slot(list->class.inverse, list->twos, (uintptr_t)*list->next - list->start);
+  return slot < list->class.slots ? slot : NO_SLOT;
 }
 
-/* The number of blocks, at most n, at the distance `step` [bytes] from block to block. */
-HAK_INLINE size_t run_length(void *const *blocks, size_t n, intptr_t step) {
-  size_t run = 1;
-  for (uintptr_t next = (uintptr_t)blocks[0] + (uintptr_t)step; run < n && (uintptr_t)blocks[run] == next; run++) {
-    next += (uintptr_t)step;
-  }
-  return run;
-}
-
-/* Neighbours within a word of a slab's bitmap. */
-struct run {
-  struct hak_unit *slab;
-  size_t slot;   /* lowest slot */
+/* Neighbours, ascending or descending, within a word of the bitmap. */
+struct row {
+  size_t n;
   uint64_t bits;
-  uint32_t n;    /* 0: a pointer is wrong */
 };
+enum { ROW_LEAST = 8 }; /* of fewer neighbours each block is looked at */
 
-/* The row of neighbours that begins with blocks[0] and blocks[1], ascending or descending. */
-static HAK_NOINLINE struct run find_slab_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
-  struct run run = {.n = 0};
-  if (locate(c, class, blocks[0], &run.slab, &run.slot) != HAK_ERROR_none) return run;
-  bool up = blocks[1] > blocks[0];
-  size_t reach = up ? hak_min(64 - run.slot % 64, class->slots - run.slot) : run.slot % 64 + 1;
-  run.n = (uint32_t)run_length(blocks, hak_min(n, reach), up ? (intptr_t)class->bytes : -(intptr_t)class->bytes);
-  if (!up) run.slot -= run.n - 1;
-  run.bits = ~(uint64_t)0 >> (64 - run.n) << run.slot % 64;
-  return run;
+/* The row of at most n neighbours that begins with blocks[0], in `slot`, from block to block `step` [bytes] apart. */
+static HAK_NOINLINE struct row measure_row(void *const *blocks, size_t n, uintptr_t step, size_t slot) {
+  size_t length = 1, bit = slot % 64;
+  for (uintptr_t next = (uintptr_t)blocks[0] + step; length < n && (uintptr_t)blocks[length] == next; length++) {
+    next += step;
+  }
+  if ((intptr_t)step < 0) bit -= length - 1;
+  return (struct row){length, ~(uint64_t)0 >> (64 - length) << bit};
 }
 
-HAK_INLINE bool are_neighbours(void *const *blocks, size_t bytes) {
-  uintptr_t distance = (uintptr_t)blocks[1] - (uintptr_t)blocks[0];
-  return distance == bytes || distance == (uintptr_t)0 - bytes;
+/* The row that begins with the next block, in `slot`. No blocks: it is short. */
+HAK_INLINE struct row row_from(const struct list *list, size_t slot) {
+  enum { LAST = ROW_LEAST - 1 };
+  size_t step = list->class.bytes, n = (size_t)(list->end - list->next);
+  if (list->next + LAST >= list->end) return (struct row){0, 0};
+  uintptr_t distance = (uintptr_t)list->next[LAST] - (uintptr_t)list->next[0];
+  bool up = distance == LAST * step;
+  if (!up && distance + LAST * step != 0) return (struct row){0, 0};
+  size_t reach = up ? hak_min(64 - slot % 64, list->class.slots - slot) : slot % 64 + 1;
+  return measure_row(list->next, hak_min(n, reach), up ? step : (uintptr_t)0 - step, slot);
 }
 
-/* Puts the row of neighbours that begins with blocks[0]; returns its length, 0 if a pointer in the row is wrong. */
-static size_t put_run_locked(struct hak_slab_class *k, unsigned c, const struct hak_class *class, void *const *blocks,
-                             size_t n) {
-  struct run run = find_slab_run(c, class, blocks, n);
-  return run.n != 0 && set_bits_locked(k, class, run.slab, run.slot, run.bits, run.n) ? run.n : 0;
+/* Adds the next blocks to `bits`, the word of *slot, the next block's: a row, or all that lie in the word up to a block
+ * that is free. Returns the word; *slot: of the block behind. */
+HAK_INLINE uint64_t add_to_word(uint64_t bits, struct list *list, size_t *slot) {
+  size_t word = *slot / 64;
+  struct row row = row_from(list, *slot);
+  if (row.n != 0 && !(bits & row.bits)) {
+    list->next += row.n;
+    *slot = next_slot(list);
+    return bits | row.bits;
+  }
+  do {
+    uint64_t bit = (uint64_t)1 << *slot % 64;
+    if (HAK_UNLIKELY(bits & bit)) return *slot = NO_SLOT, bits;
+    bits |= bit;
+    list->next++;
+    *slot = next_slot(list);
+  } while (*slot / 64 == word);
+  return bits;
 }
+
+/* True if the block behind the next lies in another unit: mostly another slab. */
+HAK_INLINE bool is_single(const struct list *list) {
+  void *const *next = list->next;
+  return next + 1 < list->end && ((uintptr_t)next[0] ^ (uintptr_t)next[1]) >> HAK_UNIT_SHIFT != 0;
+}
+
+/* As pass_slab with `put`, but for the next block alone, in half of the instructions. */
+HAK_INLINE size_t pass_single(struct list *list) {
+  struct hak_unit *s = list->slab;
+  size_t slot = next_slot(list);
+  if (slot == NO_SLOT) return 0;
+  uint64_t bits = s->words[slot / 64], bit = (uint64_t)1 << slot % 64;
+  if (HAK_UNLIKELY(bits & bit)) return 0;
+  hak_store(&s->words[slot / 64], bits | bit);
+  s->summary |= (uint64_t)1 << slot / 64;
+  list->next++;
+  return 1;
+}
+
+/* Goes on in the list as long as blocks of the slab follow; returns their number. With `put` their slots become free.
+ * 0: the next block is wrong. */
+HAK_INLINE size_t pass_slab(struct list *list, bool put) {
+  struct hak_unit *s = list->slab;
+  void *const *first = list->next;
+  for (size_t slot = next_slot(list); slot != NO_SLOT;) {
+    size_t word = slot / 64;
+    uint64_t bits = add_to_word(hak_load(&s->words[word]), list, &slot);
+    if (!put || list->next == first) continue;
+    hak_store(&s->words[word], bits);
+    s->summary |= (uint64_t)1 << word;
+    list->end -= list->price;
+  }
+  return (size_t)(list->next - first);
+}
+
+/* The error of p, which passes into no slab of class c. */
+static HAK_NOINLINE struct hak_fault fault_at(unsigned c, void *p) {
+  struct list list = begin_list(c, &p, 1);
+  if (!enter_slab(&list, c)) return (struct hak_fault){HAK_ERROR_released, p};
+  return (struct hak_fault){next_slot(&list) == NO_SLOT ? HAK_ERROR_interior : HAK_ERROR_double_free, p};
+}
+
+enum { SLAB_PRICE = 3 }; /* of another slab than before, beside its word */
 
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
   struct hak_slab_class *k = hak_slab_of(c);
-  const struct hak_class class = g_class[c];
-  size_t wrong = 0, done = 0;
+  struct list list = begin_list(c, blocks, hak_min(n, steps));
+  size_t wrong = 0;
+  list.price = steps < n;
   if (HAK_UNLIKELY(k == NULL)) return 0; /* no block is of this class */
   hak_slab_lock(k, c);
-  for (size_t run; done < n && steps != 0; done += run, steps--) {
-    void *const *next = blocks + done;
-    run = n - done > 1 && are_neighbours(next, class.bytes) ? put_run_locked(k, c, &class, next, n - done) : 0;
-    if (run != 0) continue;
-    enum hak_error error = put_one_locked(k, c, &class, *next);
-    if (HAK_UNLIKELY(error != HAK_ERROR_none) && wrong++ == 0) *fault = (struct hak_fault){error, *next};
-    run = 1;
+  for (size_t put; list.next < list.end; list.end -= SLAB_PRICE * list.price) {
+    put = !enter_slab(&list, c) ? 0 : is_single(&list) ? pass_single(&list) : pass_slab(&list, true);
+    if (HAK_LIKELY(put != 0)) count_free_locked(k, list.class.slots, list.slab, put);
+    else if (list.next++, wrong++ == 0) *fault = fault_at(c, list.next[-1]);
   }
+  size_t done = (size_t)(list.next - blocks);
   hak_store(&k->handed_out, k->handed_out - (done - wrong));
   hak_lock_drop(&k->lock);
   return done;
 }
 
-static enum hak_error check_one(unsigned c, const struct hak_class *class, const void *p) {
-  struct hak_unit *s;
-  size_t slot;
-  enum hak_error error = locate(c, class, p, &s, &slot);
-  if (HAK_UNLIKELY(error != HAK_ERROR_none)) return error;
-  return hak_load(&s->words[slot / 64]) >> slot % 64 & 1 ? HAK_ERROR_double_free : HAK_ERROR_none;
-}
-
-static size_t check_run(unsigned c, const struct hak_class *class, void *const *blocks, size_t n) {
-  struct run run = find_slab_run(c, class, blocks, n);
-  return run.n != 0 && !(hak_load(&run.slab->words[run.slot / 64]) & run.bits) ? run.n : 0;
-}
-
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
-  const struct hak_class class = g_class[c];
-  for (size_t i = 0, run; i < n; i += run) {
-    run = n - i > 1 && are_neighbours(blocks + i, class.bytes) ? check_run(c, &class, blocks + i, n - i) : 0;
-    if (run != 0) continue;
-    enum hak_error error = check_one(c, &class, blocks[i]);
-    if (HAK_UNLIKELY(error != HAK_ERROR_none)) *fault = (struct hak_fault){error, blocks[i]};
-    run = 1;
+  for (struct list list = begin_list(c, blocks, n); list.next != list.end;) {
+    if (HAK_LIKELY(enter_slab(&list, c) && pass_slab(&list, false) != 0)) continue;
+    *fault = fault_at(c, *list.next++);
   }
 }
 
@@ -421,37 +467,27 @@ void hak_slab_trim(void) {
 
 uint64_t hak_slab_bytes(void) { return hak_load(&g_slabs.units) << HAK_UNIT_SHIFT; }
 
-/* The first class from c on that has a record; HAK_CLASSES: none. */
-static unsigned begun_from(unsigned c) {
-  for (; c < HAK_CLASSES; c = (c / 64 + 1) * 64) {
-    uint64_t bits = hak_load(&g_slabs.begun[c / 64]) >> c % 64;
-    if (bits == 0) continue;
-    c += hak_lowest_bit(bits);
-    return hak_slab_of(c) != NULL ? c : begun_from(c + 1);
-  }
-  return HAK_CLASSES;
-}
-
-struct hak_slab_handed_out hak_slab_handed_out_all(void) {
-  struct hak_slab_handed_out all = {0, 0};
-  for (unsigned c = 0; (c = begun_from(c)) < HAK_CLASSES; c++) {
-    uint64_t blocks = hak_load(&hak_slab_of(c)->handed_out);
-    all.blocks += blocks;
-    all.bytes += blocks * g_class[c].bytes;
+/* grown: adds growth since the last call with it. */
+HAK_INLINE struct hak_slab_handed_out sum_classes(bool grown) {
+  struct hak_slab_handed_out all = {0, 0, 0};
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = hak_load(&g_slabs.begun[w]); left != 0; left &= left - 1) {
+      unsigned c = w * 64 + hak_lowest_bit(left);
+      struct hak_slab_class *k = hak_slab_of(c);
+      if (k == NULL) continue; /* a thread is making the record */
+      uint64_t out = hak_load(&k->handed_out);
+      all.blocks += out;
+      all.bytes += out * g_class[c].bytes;
+      if (!grown) continue;
+      all.grown += hak_less(out, k->seen_out) * g_class[c].bytes;
+      k->seen_out = out;
+    }
   }
   return all;
 }
 
-uint64_t hak_slab_grown_bytes(void) {
-  uint64_t grown = 0;
-  for (unsigned c = 0; (c = begun_from(c)) < HAK_CLASSES; c++) {
-    struct hak_slab_class *k = hak_slab_of(c);
-    uint64_t out = hak_load(&k->handed_out), seen = k->seen_out;
-    grown += (out - hak_min(seen, out)) * g_class[c].bytes;
-    k->seen_out = out;
-  }
-  return grown;
-}
+struct hak_slab_handed_out hak_slab_handed_out_all(void) { return sum_classes(false); }
+struct hak_slab_handed_out hak_slab_handed_out_grown(void) { return sum_classes(true); }
 
 uint64_t hak_slab_handed_out(unsigned c, uint64_t *units) {
   struct hak_slab_class *k = hak_slab_of(c);

@@ -29,8 +29,9 @@
  * calling thread's own slab: HAK_NO_UNIT at first, updated by each call. */
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 
-/* Puts blocks of class c back, from the front of the list, in at most `steps` steps; returns the number of blocks. A
- * step is a single block, or a row of neighbours in ascending or descending order. */
+/* Puts blocks of class c back, from the front of the list; returns their number. All n, if steps >= n; else at most
+ * `steps`, and fewer where blocks that follow one another lie in different slabs or words of a bitmap, so that the time
+ * is bounded; at least one. */
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
 
 /* Checks n blocks of class c that pass to a new thread, without the lock: reports a wrong pointer, and a block whose
@@ -60,14 +61,13 @@ struct hak_sweep {
  * these pages are hidden from the bitmap. */
 size_t hak_slab_sweep(struct hak_sweep *sweep);
 
-/* All blocks handed out, and their bytes. */
+/* All blocks handed out, and their bytes. grown: sum over classes of max(0, bytes - bytes at the last call of
+ * hak_slab_handed_out_grown), by that function only. One caller of it at a time. */
 struct hak_slab_handed_out {
-  uint64_t blocks, bytes;
+  uint64_t blocks, bytes, grown;
 };
 struct hak_slab_handed_out hak_slab_handed_out_all(void);
-
-/* Sum over classes of max(0, handed_out - handed_out at the last call) [bytes]. One caller at a time. */
-uint64_t hak_slab_grown_bytes(void);
+struct hak_slab_handed_out hak_slab_handed_out_grown(void);
 
 /* Identifies the calling thread in hak_unit.filler. */
 static inline uint32_t hak_slab_filler(void) { return (uint32_t)(hak_self_token() >> 4); }

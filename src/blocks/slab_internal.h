@@ -27,7 +27,7 @@ struct hak_slab_class {
   uint32_t filled;  /* bit b: bin b is not empty */
   uint32_t empties; /* listed slabs whose slots are all free */
   uint64_t handed_out; /* blocks */
-  uint64_t seen_out;   /* handed_out at the last call of hak_slab_grown_bytes */
+  uint64_t seen_out;   /* handed_out at the last call of hak_slab_handed_out_grown */
   uint64_t units;
 } __attribute__((aligned(128)));
 

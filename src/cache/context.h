@@ -47,8 +47,6 @@
 #include "base/config.h"
 #include "tables/classes.h"
 
-enum { HAK_CLASS_WORDS = (HAK_CLASSES + 63) / 64 };
-
 struct hak_context {
   void **top[HAK_CLASSES];
   void **floor[HAK_CLASSES];

@@ -26,7 +26,8 @@
 enum {
   FIRST_BYTES = 2048,       /* [bytes] blocks of a new magazine */
   FIRST_CAPACITY = 31,
-  FLUSH_STEPS = 32,         /* of a flush to the slabs: bounds the time of a free */
+  FLUSH_STEPS = 192,        /* of a flush to the slabs: bounds the time of a free */
+  GAP_BLOCKS = 32,
   HAND_STEPS = 8,
   HAND_PATIENCE = 16        /* misses without budget per turn of the hand */
 };
@@ -209,7 +210,7 @@ HAK_INLINE size_t depot_room(unsigned c) {
 }
 
 /* Puts back blocks that are out of the magazine: a pack to the depot where there is room, else to slabs or runs, as
- * many as FLUSH_STEPS allow. Returns the number put back. */
+ * many as the bounds of a flush allow. Returns the number put back. */
 HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, enum hak_route *route,
                            struct hak_fault *fault) {
   size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
@@ -231,7 +232,7 @@ HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, 
  * moves on through the older part with each flush, so that a block that filled one gap stays at the next flush. */
 HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, size_t n, struct hak_fault *fault) {
   void **slots = x->slots[c];
-  size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / FLUSH_STEPS + 1) * FLUSH_STEPS;
+  size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / GAP_BLOCKS + 1) * GAP_BLOCKS;
   enum hak_route route;
   hak_store(&x->top[c], slots);
   size_t rest = blocks - put_back(c, run, slots + gap, n, &route, fault);

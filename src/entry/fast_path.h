@@ -36,7 +36,11 @@
 HAK_SLOW void *hak_slow_malloc(size_t n, const void *site);
 HAK_SLOW void hak_slow_free(void *p, const void *site);
 HAK_SLOW void *hak_slow_realloc(void *p, size_t n, const void *site);
+HAK_SLOW void *hak_slow_realloc_none(size_t n, const void *site); /* realloc(NULL, n) */
 HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site);
+
+/* [bytes] Usable size of a block. 0 for NULL; a pointer that is not the start of a live block is fatal. */
+size_t hak_slow_usable(const void *p, const void *site);
 
 void *hak_slow_alloc_at(size_t n, const void *site);
 /* align is a power of two. */
@@ -108,10 +112,19 @@ HAK_INLINE void *hak_fast_calloc(size_t count, size_t size) {
 
 /* A block stays in place if its class would serve n as well. */
 HAK_INLINE void *hak_fast_realloc(void *p, size_t n) {
-  unsigned c = hak_range_class(p);
-  bool fits = n - 1 < HAK_SLAB_MAX && c != 0 && c == hak_context_class(hak_context, n);
-  if (HAK_LIKELY(fits && hak_calls_are_unobserved())) return p;
+  if (p == NULL) return hak_fast_malloc_or(n, hak_slow_realloc_none);
+  size_t u = hak_range_unit_of(p);
+  if (HAK_LIKELY(u < HAK_PEEK(&g_range.units) && hak_class_fits(HAK_PEEK(&g_range.map[u]), n))) {
+    if (HAK_LIKELY(hak_calls_are_unobserved())) return p;
+  }
   return hak_slow_realloc(p, n, __builtin_return_address(0));
+}
+
+/* [bytes] Usable size of p. */
+HAK_INLINE size_t hak_fast_usable(const void *p) {
+  unsigned c = hak_range_class(p);
+  if (HAK_LIKELY(hak_is_slab_class(c) && hak_calls_are_unobserved())) return g_class[c].bytes;
+  return hak_slow_usable(p, __builtin_return_address(0));
 }
 
 #endif

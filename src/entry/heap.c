@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* heap.c: operations on the whole heap.
  *
- * what      See heap.h. hak_heap_usable and hak_heap_owns are in slow_path.c.
+ * what      See heap.h. hak_slow_usable and hak_heap_owns are in slow_path.c.
  */
 #include "entry/heap.h"
 

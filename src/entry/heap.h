@@ -13,8 +13,6 @@
 
 #include "hakmem/hakmem.h"
 
-/* [bytes] Usable size of a block. 0 for NULL; a pointer that is not the start of a live block is fatal. */
-size_t hak_heap_usable(const void *p, const void *site);
 bool hak_heap_owns(const void *p);
 
 /* Releases all free memory except `pad` bytes of runs and big blocks. True: some memory was released. */

@@ -212,7 +212,7 @@ void *hak_untraced_realloc(void *p, size_t n, const void *site) {
     hak_untraced_free(p, site, false);
     return NULL;
   }
-  size_t have = hak_heap_usable(p, site);
+  size_t have = hak_slow_usable(p, site);
   if (n >= HAK_REQUEST_END) return hak_slow_refuse();
   void *q = resize_here(p, have, n, site);
   if (q == NULL) return move_block(p, have, n, site);
@@ -223,3 +223,5 @@ void *hak_untraced_realloc(void *p, size_t n, const void *site) {
 void *hak_slow_realloc(void *p, size_t n, const void *site) {
   return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_realloc(p, n, site) : hak_traced_realloc(p, n, site);
 }
+
+void *hak_slow_realloc_none(size_t n, const void *site) { return hak_slow_realloc(NULL, n, site); }

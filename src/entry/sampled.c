@@ -81,7 +81,7 @@ void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site) {
   unsigned number = weight != 0 ? hak_site_of(site, hak_pace.frame) : hak_slow_site(n, site, hak_pace.frame);
   void *p = hak_slow_run(n, align, zero, number);
   hak_slow_leave();
-  if (p != NULL && weight != 0 && is_seen(p)) note_sample(p, n, hak_heap_usable(p, site), weight, site);
+  if (p != NULL && weight != 0 && is_seen(p)) note_sample(p, n, hak_slow_usable(p, site), weight, site);
   return p;
 }
 
@@ -91,7 +91,7 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
   void *p = hak_slow_run(n, 1, &zero, hak_site_of(site, hak_pace.frame));
   hak_slow_leave();
   if (p == NULL) return hak_slow_ask(n, site);
-  if (is_seen(p)) note_sample(p, n, hak_heap_usable(p, site), weight, site);
+  if (is_seen(p)) note_sample(p, n, hak_slow_usable(p, site), weight, site);
   return p;
 }
 
@@ -143,7 +143,7 @@ static void *resize_long(void *p, size_t have, size_t n, const void *site) {
   bool sampled = hak_samples_withdraw(p, &sample);
   hak_pace.passed = false;
   void *q = hak_untraced_realloc(p, n, site);
-  size_t now = q == NULL ? have : hak_pace.passed ? 0 : hak_heap_usable(q, site);
+  size_t now = q == NULL ? have : hak_pace.passed ? 0 : hak_slow_usable(q, site);
   if (now == have && sampled) stay(&sample, q != NULL ? q : p, q != NULL ? n : sample.asked);
   if (now != have && now != 0) note_resized(q, n, now, site);
   return q;
@@ -152,6 +152,6 @@ static void *resize_long(void *p, size_t have, size_t n, const void *site) {
 void *hak_sampled_realloc(void *p, size_t n, const void *site) {
   bool has_class = hak_is_slab_class(hak_range_class(p)); /* such a block is never sampled, and stays or is replaced */
   if (p == NULL || n == 0 || has_class) return hak_untraced_realloc(p, n, site);
-  size_t have = hak_heap_usable(p, site);
+  size_t have = hak_slow_usable(p, site);
   return have > HAK_SLAB_MAX ? resize_long(p, have, n, site) : hak_untraced_realloc(p, n, site);
 }

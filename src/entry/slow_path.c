@@ -277,7 +277,7 @@ static HAK_NOINLINE size_t checked_bytes(unsigned c, const void *p, const void *
   return g_class[c].bytes;
 }
 
-size_t hak_heap_usable(const void *p, const void *site) {
+size_t hak_slow_usable(const void *p, const void *site) {
   unsigned c = hak_range_class(p);
   if (hak_is_slab_class(c)) return HAK_UNLIKELY(hak_calls_are_checked()) ? checked_bytes(c, p, site) : g_class[c].bytes;
   if (p == NULL) return 0;

@@ -75,12 +75,12 @@ uint64_t hak_release_slab_bytes(void) {
 static void note_level(void) {
   struct hak_watermark *level = &g_release.level;
   uint64_t now = hak_os_now_ms(), slab_bytes = hak_less(hak_slab_bytes(), hak_load(&g_footprint.empty));
-  struct hak_slab_handed_out out = hak_slab_handed_out_all();
+  struct hak_slab_handed_out out = hak_slab_handed_out_grown();
   hak_store(&g_rent.now_ms, now);
   hak_cost_refresh(now);
   hak_watermark_set_rent(level, page_rent_ms());
   hak_watermark_learn(level, HAK_KIND_SLABS, hak_rent_kinds_learn());
-  hak_watermark_note_misfit(level, hak_less(hak_slab_grown_bytes(), hak_less(out.bytes, level->live)));
+  hak_watermark_note_misfit(level, hak_less(out.grown, hak_less(out.bytes, level->live)));
   hak_watermark_note(level, out.bytes, now);
   g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);
   g_release.apart_bytes = hak_less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);

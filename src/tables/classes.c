@@ -50,9 +50,16 @@ const uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
 #undef RUN_CLASS
 };
 
-#define ROW(number, bytes, units) \
-  [number] = {bytes, units, (uint32_t)((units)*HAK_UNIT_BYTES / (bytes)), \
-              (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (bytes)-1) / (bytes)},
+/* The inverse of an odd number modulo 2^64, by Newton's iteration: 5, 10, 20, 40, 80 bits. */
+#define ODD_PART(n) ((uint64_t)(n) / ((n) & -(uint64_t)(n)))
+#define NEWTON(d, x) ((x) * (2 - (d) * (x)))
+#define INVERSE_5(d) (3 * (d) ^ 2)
+#define INVERSE(d) NEWTON(d, NEWTON(d, NEWTON(d, NEWTON(d, INVERSE_5(d)))))
+#define RECIPROCAL(n) ((((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + (n)-1) / (n))
+
+#define ROW(number, previous, bytes, units) \
+  [number] = {bytes, units, (uint32_t)((units)*HAK_UNIT_BYTES / (bytes)), previous, RECIPROCAL(bytes), \
+              INVERSE(ODD_PART(bytes))},
 
 uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
 
@@ -64,11 +71,11 @@ HAK_HIDDEN struct {
   struct hak_class row[HAK_CLASSES];
   char rest[PAGE_BYTES - HAK_CLASSES * sizeof(struct hak_class)];
 } g_class_rows __asm__("g_class") __attribute__((aligned(PAGE_BYTES))) = {.row = {
-#define SMALL_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, bytes, units)
-#define MID_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, bytes, units)
-#define TWIN_CLASS(color, bytes, units) ROW(HAK_TWIN_##color##_##bytes, bytes, units)
+#define SMALL_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, previous, bytes, units)
+#define MID_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, previous, bytes, units)
+#define TWIN_CLASS(color, bytes, units) ROW(HAK_TWIN_##color##_##bytes, (bytes)-16, bytes, units)
 #define EXTRA_CLASS(which)
-#define RUN_CLASS(previous, bytes) [HAK_RUN_##bytes] = {bytes, 1, 1, 0},
+#define RUN_CLASS(previous, bytes) [HAK_RUN_##bytes] = {bytes, 1, 1, bytes, 0, 0},
 #include "tables/classes.def"
 #undef SMALL_CLASS
 #undef MID_CLASS
@@ -113,8 +120,10 @@ enum { SLOTS_LEAST = 8 };
 struct hak_class hak_class_shape(size_t bytes) {
   size_t units = 1;
   while (units * HAK_UNIT_BYTES / bytes < SLOTS_LEAST) units++;
-  uint64_t reciprocal = (((uint64_t)1 << HAK_RECIPROCAL_SHIFT) + bytes - 1) / bytes;
-  return (struct hak_class){(uint32_t)bytes, (uint32_t)units, (uint32_t)(units * HAK_UNIT_BYTES / bytes), reciprocal};
+  uint64_t odd = ODD_PART(bytes);
+  uint32_t slots = (uint32_t)(units * HAK_UNIT_BYTES / bytes), below = g_class[usual_class(bytes) - 1].bytes;
+  return (struct hak_class){(uint32_t)bytes, (uint32_t)units, slots, below, RECIPROCAL(bytes),
+                            INVERSE(odd)};
 }
 
 /* Gives class c the entries of the class above, from `top` downwards: all these sizes fit c. */

@@ -64,7 +64,9 @@ struct hak_class {
   uint32_t bytes;      /* block size */
   uint32_t units;      /* units per slab */
   uint32_t slots;      /* blocks per slab */
+  uint32_t below;      /* requests up to so many bytes have smaller classes; of run classes: bytes */
   uint64_t reciprocal; /* ceil(2^40 / bytes): exact for offsets below 2^24 */
+  uint64_t inverse;    /* of the odd part of bytes, modulo 2^64; of run classes 0 */
 };
 
 #define HAK_RECIPROCAL_SHIFT 40
@@ -86,6 +88,16 @@ HAK_INLINE unsigned hak_mid_class_of(size_t n) { return HAK_CLASS_AT(&g_mid_clas
 HAK_INLINE unsigned hak_class_of(size_t n) {
   return n <= HAK_SMALL_MAX ? hak_small_class_of(n) : hak_mid_class_of(n);
 }
+
+/* The slot that begins at an offset [bytes] into a slab: offset / bytes where that is exact, else a number beyond all
+ * slots (Granlund and Montgomery, "Division by invariant integers using multiplication", PLDI 1994, section 9).
+ * twos: the number of trailing zeros of class->bytes. */
+HAK_INLINE uint64_t hak_class_slot(uint64_t inverse, unsigned twos, uint64_t offset) {
+  return hak_rotate_right(offset * inverse, twos);
+}
+
+/* True if slab class c serves n bytes; false for other classes. */
+HAK_INLINE bool hak_class_fits(unsigned c, size_t n) { return n <= g_class[c].bytes && n > g_class[c].below; }
 
 /* The run class that serves n bytes; 0 < n <= HAK_RUN_MAX. */
 HAK_INLINE unsigned hak_run_class_of(size_t n) { return g_run_class[(n + 4095) / 4096]; }

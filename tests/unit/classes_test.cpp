@@ -77,6 +77,8 @@ TEST(Classes, TheRuleOfShapesIsThatOfTheRows) {
     EXPECT_EQ(shape.units, g_class[c].units) << c;
     EXPECT_EQ(shape.slots, g_class[c].slots) << c;
     EXPECT_EQ(shape.reciprocal, g_class[c].reciprocal) << c;
+    EXPECT_EQ(shape.inverse, g_class[c].inverse) << c;
+    EXPECT_EQ(shape.below, g_class[c].below) << c;
   }
 }
 
@@ -113,6 +115,30 @@ TEST(Classes, TheReciprocalIsExactForEverySlot) {
     const hak_class &k = g_class[c];
     for (size_t offset = 0; offset < k.units * HAK_UNIT_BYTES; offset++) {
       ASSERT_EQ(offset * k.reciprocal >> HAK_RECIPROCAL_SHIFT, offset / k.bytes) << k.bytes << " at " << offset;
+    }
+  }
+}
+
+/* Offsets in front of the slab (as unsigned numbers) and behind it have no slot. */
+TEST(Classes, OnlyTheStartOfASlotHasASlot) {
+  for (unsigned c = 1; c < HAK_CLASSES_NUMBERED; c++) {
+    const hak_class &k = g_class[c];
+    const unsigned twos = static_cast<unsigned>(__builtin_ctz(k.bytes));
+    const int64_t end = static_cast<int64_t>(k.units * HAK_UNIT_BYTES);
+    for (int64_t offset = -end; offset < 2 * end; offset++) {
+      const uint64_t slot = hak_class_slot(k.inverse, twos, static_cast<uint64_t>(offset));
+      const bool starts = offset >= 0 && offset % k.bytes == 0 && offset / k.bytes < k.slots;
+      ASSERT_EQ(slot < k.slots, starts) << k.bytes << " at " << offset;
+      ASSERT_TRUE(!starts || slot == static_cast<uint64_t>(offset / k.bytes));
+    }
+  }
+}
+
+TEST(Classes, AClassFitsWhatTheTableGivesIt) {
+  for (size_t n = 0; n <= HAK_RUN_MAX + 1; n++) {
+    for (unsigned c = 0; c < HAK_CLASSES; c++) {
+      const bool serves = n != 0 && n <= HAK_SLAB_MAX && g_class[c].bytes == g_class[hak_class_of(n)].bytes;
+      ASSERT_EQ(hak_class_fits(c, n), serves) << n << " in " << c;
     }
   }
 }

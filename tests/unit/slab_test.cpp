@@ -201,6 +201,61 @@ TEST_F(Slab, TheRestBehindTheLastSlotIsNoBlock) {
   }
 }
 
+/* Rows up and down, every second block, and blocks of two slabs by turns: with a bound, call after call, all come back. */
+TEST_F(Slab, ListsOfEveryShapeComeBackInBoundedPieces) {
+  const unsigned classes[] = {HAK_CLASS_16, HAK_CLASS_48, HAK_CLASS_1024, HAK_CLASS_1152, HAK_CLASS_16384};
+  for (unsigned c : classes) {
+    for (int shape = 0; shape < 5; shape++) {
+      const auto slabs = whole_slabs(c, 2);
+      Blocks list, odd;
+      for (size_t i = 0; i < slabs[0].size(); i++) {
+        const bool apart = shape == 4 || (shape == 2 && i % 2 == 1);
+        (apart ? odd : list).push_back(slabs[0][i]);
+        (apart ? odd : list).push_back(slabs[1][i]);
+      }
+      std::sort(list.begin(), list.end());
+      if (shape == 1) std::reverse(list.begin(), list.end());
+      if (shape == 3) std::shuffle(list.begin(), list.end(), std::mt19937(c));
+      list.insert(list.end(), odd.begin(), odd.end());
+      for (size_t done = 0, n; done < list.size(); done += n) {
+        hak_fault fault = {HAK_ERROR_none, nullptr};
+        const uint64_t before = out(c);
+        n = hak_slab_put(c, list.data() + done, list.size() - done, 20, &fault);
+        ASSERT_TRUE(n > 0 && n <= 20) << "or the last ones: " << n;
+        ASSERT_EQ(before - out(c), n);
+        ASSERT_EQ(fault.error, HAK_ERROR_none) << g_class[c].bytes << " shape " << shape;
+        ASSERT_STREQ(hak_inside_slab_wrong(c), nullptr) << g_class[c].bytes << " shape " << shape;
+      }
+      ASSERT_EQ(out(c), 0u);
+    }
+  }
+}
+
+/* In the middle of a row each kind of wrong pointer is found, and all others are put. */
+TEST_F(Slab, AWrongPointerInARowIsTheOnlyOneThatStays) {
+  const unsigned c = HAK_CLASS_64;
+  for (bool down : {false, true}) {
+    for (size_t at = 0; at < 40; at++) {
+      for (int kind = 0; kind < 3; kind++) {
+        Blocks list = fill(c, g_class[c].slots), row(list.begin() + 30, list.begin() + 70);
+        if (down) std::reverse(row.begin(), row.end());
+        void *right = row[at], *wrong = right;
+        if (kind == 0) put(c, {right});
+        if (kind == 1) wrong = bytes(right) + 16;
+        if (kind == 2) wrong = row[(at + 7) % row.size()];
+        row[at] = wrong;
+        const hak_fault fault = put(c, row);
+        EXPECT_EQ(fault.error, kind == 1 ? HAK_ERROR_interior : HAK_ERROR_double_free) << at << " kind " << kind;
+        EXPECT_EQ(fault.p, wrong);
+        if (kind != 0) put(c, {right});
+        list.erase(list.begin() + 30, list.begin() + 70);
+        ASSERT_EQ(put(c, list).error, HAK_ERROR_none);
+        ASSERT_EQ(out(c), 0u);
+      }
+    }
+  }
+}
+
 TEST_F(Slab, ABlockOfASlabThatWentBackIsGivenBack) {
   const unsigned c = 30;
   auto slabs = whole_slabs(c, 2);

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""What the options of `hakmem-lab judge` ask for: what is wrong is refused before anything is measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hakmem.base.errors import Refusal
+from hakmem.process.peers import HAKMEM, chosen, find_allocators
+from hakmem.process.places import find_places
+from hakmem_lab.pareto.configurations import Configuration, named, refuse_twins
+from hakmem_lab.judge import table
+from hakmem_lab.judge.regimes import REGIMES
+from hakmem_lab.judge.session import Order, measure_all
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """The options as they were given."""
+
+    rounds: int
+    regime: str
+    programs: str | None
+    configs: list[str]
+    allocators: str | None
+    peers: list[str]
+    output: Path
+    timeout: float
+
+
+def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
+    """The exit status."""
+    if wishes.regime not in REGIMES:
+        raise Refusal(f"--regime {wishes.regime}: expected {', '.join(REGIMES)}")
+    places = find_places(build, library)
+    found, _ = find_allocators(places.so_file, wishes.peers)
+    programs = table.installed(table.chosen(wishes.programs))
+    if not programs:
+        raise Refusal("none of these programs is installed")
+    configurations = [Configuration(one.name, one) for one in chosen(found, wishes.allocators)]
+    hakmem = next((one for one in found if one.name == HAKMEM), None)
+    if wishes.configs and hakmem is None:
+        raise Refusal(f"--config needs {HAKMEM}: build it with `make`")
+    configurations += [named(text, hakmem) for text in wishes.configs if hakmem]
+    refuse_twins(configurations)
+    order = Order(programs, configurations, wishes.regime, wishes.rounds, wishes.timeout, wishes.output)
+    return measure_all(places, order)
+
+
+def show_list(names: str | None) -> int:
+    for row in table.chosen(names):
+        state = f"  (missing: apt-get install {row.package})" if row.missing else ""
+        print(f"{row.name:<16}{' '.join(row.words)[:100]}{state}")
+    return 0

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem-lab judge`: its verdicts on figures that are known, its rows, and one small program from end to end."""
+
+from __future__ import annotations
+
+import tempfile
+import unittest
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+
+from laboratory import lab
+from support import Scratch
+
+from hakmem.base.errors import Refusal
+from hakmem.process.peers import find_allocators
+from hakmem_lab.judge import rows, table, verdict
+from hakmem_lab.judge.report import report
+from hakmem_lab.judge.rows import Row
+from hakmem_lab.judge.session import Order, measure_all, planned
+from hakmem_lab.pareto.configurations import Configuration
+from hakmem_lab.pareto.programs import Real
+
+
+def runs(program: str, allocator: str, ms: list[float]) -> list[Row]:
+    return [Row(program, "ready", allocator, allocator, "aa", "", number, rows.OK, round(1000 * cpu), 0, 0, 10, 2048, "d")
+            for number, cpu in enumerate(ms, start=1)]
+
+
+class Verdicts(unittest.TestCase):
+    def judged(self, *found: list[Row]) -> verdict.Duel:
+        every = verdict.runs_of((row for one in found for row in one), "ready")
+        (duel,) = verdict.duels(every, "hakmem", ["a", "b"])
+        return duel
+
+    def test_the_best_peer_of_odd_rounds_is_judged_on_even_ones(self) -> None:
+        """`a` is best in odd rounds; what it and `b` take in even ones does not choose."""
+        duel = self.judged(runs("p", "hakmem", [100, 12, 100, 11]), runs("p", "a", [8, 10, 8, 20]), runs("p", "b", [9, 1, 9, 1]))
+        self.assertEqual((duel.peer, duel.ratio, duel.low), ("a", 1.1, None))
+        self.assertFalse(duel.lost)
+
+    def test_lost_is_an_interval_wholly_above(self) -> None:
+        slow, mixed = [0, 20, 0, 21, 0, 22], [0, 9, 0, 21, 0, 22]
+        peer = runs("p", "a", [10, 10, 10, 10, 10, 10])
+        self.assertTrue(self.judged(runs("p", "hakmem", slow), peer).lost)
+        self.assertFalse(self.judged(runs("p", "hakmem", mixed), peer).lost)
+
+    def test_without_an_even_round_there_is_no_verdict(self) -> None:
+        every = verdict.runs_of([*runs("p", "hakmem", [1]), *runs("p", "a", [1])], "ready")
+        self.assertEqual(verdict.duels(every, "hakmem", ["a"]), [])
+
+    def test_means_are_over_programs_that_both_have(self) -> None:
+        every = verdict.runs_of([*runs("p", "a", [4]), *runs("p", "b", [1]), *runs("q", "a", [1])], "ready")
+        self.assertEqual(verdict.against(every, "a", "b", verdict.least_cpu), 4)
+        self.assertIsNone(verdict.against(every, "a", "c", verdict.least_cpu))
+
+
+class Sessions(Scratch):
+    TINY = Real("tiny", "-", (), ("/bin/sh", "-c", "echo $((6 * 7))"), "dash")
+
+    def test_from_end_to_end(self) -> None:
+        """What is done is not done again, and a program that fails has a row that says why."""
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        found, _ = find_allocators(self.places.so_file, [])
+        both = [Configuration(one.name, one) for one in found if one.name in ("hakmem", "glibc")]
+        broken = Real("broken", "-", (), ("/bin/sh", "-c", "exit 3"), "dash")
+        order = Order([self.TINY, broken], both, "asis", 2, 60, folder / "rows.csv")
+        self.assertEqual(measure_all(self.places, order), 1)
+        done = rows.read(order.output)
+        self.assertEqual([(row.program, row.round) for row in done], [("tiny", 1)] * 2 + [("tiny", 2)] * 2)
+        self.assertEqual(len({row.digest for row in done}), 1)
+        self.assertTrue(all(row.faults > 0 and row.peak_kib > 0 for row in done))
+        self.assertEqual({turn.program.name for turn in planned(order)}, {"broken"})
+        with redirect_stdout(StringIO()) as said:
+            report(order.output)
+        self.assertIn("hakmem: CPU ÷ best peer", said.getvalue())
+
+    def test_another_allocator_has_no_row(self) -> None:
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        glibc = next(one for one in find_allocators(None, [])[0] if one.name == "glibc")
+        env = Real("env", "-", (), ("/usr/bin/env", f"LD_PRELOAD={self.places.identity_probe} {self.places.so_file}",
+                                    "/bin/true"), "true")
+        order = Order([env], [Configuration("glibc", glibc)], "asis", 1, 60, folder / "rows.csv")
+        self.assertEqual(measure_all(self.places, order), 1)
+        self.assertEqual(rows.read(order.output), [])
+
+    def test_damaged_rows_are_refused(self) -> None:
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        file = folder / "rows.csv"
+        rows.append(file, runs("p", "a", [1])[0])
+        whole = file.read_text()
+        for text in ("", "a,b\n", whole.replace("2048", "x")):
+            file.write_text(text)
+            with self.assertRaises(Refusal):
+                rows.read(file)
+
+    def test_every_input_is_made(self) -> None:
+        for row in table.PROGRAMS:
+            for text in row.files.values():
+                self.assertGreater(len(text()), 100, row.name)
+
+    def test_the_command(self) -> None:
+        self.assertEqual(lab("judge", "--list").returncode, 0)
+        for wrong in (("--programs", "xmlint"), ("--config", "a:prize=1"), ("--allocators", "none"), ("--regime", "cold")):
+            done = lab("judge", *wrong, "--output", "/no/such/folder/x.csv")
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
+        self.assertEqual(lab("judge", "report", "/no/such.csv").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
