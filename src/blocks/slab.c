@@ -352,8 +352,8 @@ HAK_INLINE bool is_single(const struct list *list) {
   return next + 1 < list->end && ((uintptr_t)next[0] ^ (uintptr_t)next[1]) >> HAK_UNIT_SHIFT != 0;
 }
 
-/* As pass_slab with `put`, but for the next block alone, in half of the instructions. */
-HAK_INLINE size_t pass_single(struct list *list) {
+/* As put_in_slab, but for the next block alone, in half of the instructions. */
+HAK_INLINE size_t put_single(struct list *list) {
   struct hak_unit *s = list->slab;
   size_t slot = next_slot(list);
   if (slot == NO_SLOT) return 0;
@@ -365,15 +365,14 @@ HAK_INLINE size_t pass_single(struct list *list) {
   return 1;
 }
 
-/* Goes on in the list as long as blocks of the slab follow; returns their number. With `put` their slots become free.
- * 0: the next block is wrong. */
-HAK_INLINE size_t pass_slab(struct list *list, bool put) {
+/* Puts the next blocks as long as they lie in the slab; returns their number. 0: the next block is wrong. */
+HAK_INLINE size_t put_in_slab(struct list *list) {
   struct hak_unit *s = list->slab;
   void *const *first = list->next;
   for (size_t slot = next_slot(list); slot != NO_SLOT;) {
     size_t word = slot / 64;
     uint64_t bits = add_to_word(hak_load(&s->words[word]), list, &slot);
-    if (!put || list->next == first) continue;
+    if (list->next == first) return 0;
     hak_store(&s->words[word], bits);
     s->summary |= (uint64_t)1 << word;
     list->end -= list->price;
@@ -381,7 +380,7 @@ HAK_INLINE size_t pass_slab(struct list *list, bool put) {
   return (size_t)(list->next - first);
 }
 
-/* The error of p, which passes into no slab of class c. */
+/* The error of p, which is no handed-out block of class c. */
 static HAK_NOINLINE struct hak_fault fault_at(unsigned c, void *p) {
   struct list list = begin_list(c, &p, 1);
   if (!enter_slab(&list, c)) return (struct hak_fault){HAK_ERROR_released, p};
@@ -398,7 +397,7 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
   if (HAK_UNLIKELY(k == NULL)) return 0; /* no block is of this class */
   hak_slab_lock(k, c);
   for (size_t put; list.next < list.end; list.end -= SLAB_PRICE * list.price) {
-    put = !enter_slab(&list, c) ? 0 : is_single(&list) ? pass_single(&list) : pass_slab(&list, true);
+    put = !enter_slab(&list, c) ? 0 : is_single(&list) ? put_single(&list) : put_in_slab(&list);
     if (HAK_LIKELY(put != 0)) count_free_locked(k, list.class.slots, list.slab, put);
     else if (list.next++, wrong++ == 0) *fault = fault_at(c, list.next[-1]);
   }
@@ -408,10 +407,18 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
   return done;
 }
 
+/* True if the next block's slot is handed out. *slot: as next_slot. */
+HAK_INLINE bool is_out(const struct list *list, size_t *slot) {
+  *slot = next_slot(list);
+  return *slot != NO_SLOT && !(hak_load(&list->slab->words[*slot / 64]) >> *slot % 64 & 1);
+}
+
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
-  for (struct list list = begin_list(c, blocks, n); list.next != list.end;) {
-    if (HAK_LIKELY(enter_slab(&list, c) && pass_slab(&list, false) != 0)) continue;
-    *fault = fault_at(c, *list.next++);
+  struct list list = begin_list(c, blocks, n);
+  for (size_t slot; list.next != list.end; list.next++) {
+    if (HAK_LIKELY(list.slab != NULL && is_out(&list, &slot))) continue;
+    if (enter_slab(&list, c) && is_out(&list, &slot)) continue;
+    *fault = fault_at(c, *list.next);
   }
 }
 
