@@ -30,10 +30,16 @@ static uint64_t head_for(const struct hak_depot_pack *pack, uint64_t old) {
   return (uint64_t)(uintptr_t)pack >> HAK_DEPOT_PACK_SHIFT << HAK_DEPOT_TAG_BITS | tag;
 }
 
+/* Blocks of a pack and of all lower packs. If another thread popped the pack meanwhile: any number. */
+static uint32_t blocks_from(const struct hak_depot_pack *pack) {
+  return pack != NULL ? hak_load(&pack->count) + hak_load(&pack->below) : 0;
+}
+
 static void push_pack(struct hak_depot_stack *stack, struct hak_depot_pack *pack) {
-  uint64_t old = hak_load(&stack->head);
+  uint64_t old = hak_load_acquire(&stack->head);
   do {
     hak_store(&pack->next, (uint64_t)(uintptr_t)pack_of(old));
+    hak_store(&pack->below, blocks_from(pack_of(old)));
   } while (!hak_cas_acq_rel(&stack->head, &old, head_for(pack, old)));
 }
 
@@ -55,7 +61,7 @@ static struct hak_depot_pack *empty_pack(void) {
 /* Takes from the top of a pack that the calling thread owns. */
 static size_t unpack(struct hak_depot_pack *pack, void **out, size_t want) {
   size_t n = pack->count < want ? pack->count : want;
-  pack->count -= n;
+  hak_store(&pack->count, pack->count - (uint32_t)n);
   __builtin_memcpy(out, pack->blocks + pack->count, n * sizeof *out);
   return n;
 }
@@ -69,7 +75,6 @@ size_t hak_depot_take(unsigned c, void **out, size_t want) {
     n += unpack(pack, out + n, want - n);
     push_pack(pack->count != 0 ? full : &g_depot.empty, pack);
   }
-  hak_sub(&full->blocks, n);
   return n;
 }
 
@@ -79,7 +84,7 @@ static struct hak_depot_pack *pack_for(struct hak_depot_stack *full, size_t n) {
   if (top != NULL && top->count + n <= HAK_DEPOT_PACK) return top;
   if (top != NULL) push_pack(full, top);
   struct hak_depot_pack *pack = empty_pack();
-  if (pack != NULL) pack->count = 0;
+  if (pack != NULL) hak_store(&pack->count, 0);
   return pack;
 }
 
@@ -92,15 +97,14 @@ size_t hak_depot_put(unsigned c, void *const *blocks, size_t n) {
     struct hak_depot_pack *pack = pack_for(full, more);
     if (pack == NULL) break;
     __builtin_memcpy(pack->blocks + pack->count, blocks + done, more * sizeof *blocks);
-    pack->count += more;
+    hak_store(&pack->count, pack->count + (uint32_t)more);
     done += more;
-    hak_add(&full->blocks, more);
     push_pack(full, pack);
   }
   return done;
 }
 
-size_t hak_depot_blocks(unsigned c) { return hak_load(&g_depot.full[c].blocks); }
+size_t hak_depot_blocks(unsigned c) { return blocks_from(pack_of(hak_load_acquire(&g_depot.full[c].head))); }
 
 /* Packs are never unmapped. A pack that moved leads into a different stack: the walk is bounded. */
 bool hak_depot_holds(unsigned c, const void *p) {

@@ -4,7 +4,7 @@
  * what      A lock-free stack of packs per class (Bonwick and Adams' depot, USENIX 2001; the stack is Treiber's, 1986,
  *           with a tag against re-use). A pack holds pointers; the blocks are never touched.
  *
- *               head [ pack address / 1024 | tag ] -> [ next, count, 126 pointers ] -> [ ... ] -> 0
+ *               head [ pack address / 1024 | tag ] -> [ next, counts, 126 pointers ] -> [ ... ] -> 0
  *
  * owner     g_depot (in depot.c). A popped pack belongs to the thread that popped the pack.
  * locks     None: a fork while another thread is inside can lose a pack (the blocks leak), never break the stack.
@@ -27,15 +27,15 @@
 enum { HAK_DEPOT_PACK = 126 }; /* blocks of a full pack: the best number to move at once */
 
 struct hak_depot_pack {
-  uint64_t next; /* address of the next lower pack */
-  uint64_t count;
+  uint64_t next;  /* address of the next lower pack */
+  uint32_t count;
+  uint32_t below; /* blocks of all lower packs */
   void *blocks[HAK_DEPOT_PACK];
 };
 
 enum { HAK_DEPOT_PACK_SHIFT = 10, HAK_DEPOT_TAG_BITS = 26 };
 struct hak_depot_stack {
-  uint64_t head;   /* 48 - 10 bits of the top pack's address; the other bits are the tag */
-  uint64_t blocks; /* in all packs of this stack */
+  uint64_t head; /* 48 - 10 bits of the top pack's address; the other bits are the tag */
 } __attribute__((aligned(64)));
 
 struct hak_depot {
@@ -50,7 +50,7 @@ size_t hak_depot_take(unsigned c, void **out, size_t want);
 /* Moves n blocks into the depot, from the front of the list; returns the number moved. */
 size_t hak_depot_put(unsigned c, void *const *blocks, size_t n);
 
-/* Blocks of class c in the depot: exact while no call of put or take runs. */
+/* Blocks of class c in the depot: exact while no call of put or take runs. Signal-safe. */
 size_t hak_depot_blocks(unsigned c);
 
 /* True if p lies in the depot. A pack that moves meanwhile may be missed. Signal-safe. */
@@ -58,6 +58,11 @@ bool hak_depot_holds(unsigned c, const void *p);
 
 /* True once a block was put. Until then a question need not touch the depot's pages. */
 extern HAK_HIDDEN bool g_depot_used;
-static inline bool hak_depot_has(unsigned c) { return hak_load(&g_depot_used) && hak_depot_blocks(c) != 0; }
+static inline bool hak_depot_has(unsigned c) {
+  return hak_load(&g_depot_used) && hak_load(&g_depot.full[c].head) >> HAK_DEPOT_TAG_BITS != 0;
+}
+
+/* True once a block of class c was put: the tag of the stack's head counts. */
+static inline bool hak_depot_had(unsigned c) { return hak_load(&g_depot_used) && hak_load(&g_depot.full[c].head) != 0; }
 
 #endif

@@ -268,11 +268,11 @@ HAK_INLINE struct hak_unit *slab_under(unsigned c, const void *p) {
 /* A list of blocks of a class. Blocks that follow one another mostly share a slab, and a word of its bitmap. */
 struct list {
   void *const *next, *const *end;
+  uintptr_t limit; /* address in the list from which on no word is entered; comes nearer with each word and slab */
   struct hak_unit *slab;
   uintptr_t start; /* address of the slab */
   struct hak_class class;
   unsigned twos;   /* trailing zeros of class.bytes */
-  size_t price;    /* of another word than before [blocks]: the list ends earlier by so many */
 };
 
 static inline struct list begin_list(unsigned c, void *const *blocks, size_t n) {
@@ -292,7 +292,7 @@ HAK_INLINE bool enter_slab(struct list *list, unsigned c) {
 
 /* The slot of the next block. NO_SLOT: the list ends, or the block lies in another slab or begins at no slot. */
 HAK_INLINE size_t next_slot(const struct list *list) {
-  if (list->next >= list->end) return NO_SLOT;
+  if (list->next == list->end) return NO_SLOT;
   uint64_t slot = hak_class_slot(list->class.inverse, list->twos, (uintptr_t)*list->next - list->start);
   return slot < list->class.slots ? slot : NO_SLOT;
 }
@@ -318,7 +318,7 @@ static HAK_NOINLINE struct row measure_row(void *const *blocks, size_t n, uintpt
 HAK_INLINE struct row row_from(const struct list *list, size_t slot) {
   enum { LAST = ROW_LEAST - 1 };
   size_t step = list->class.bytes, n = (size_t)(list->end - list->next);
-  if (list->next + LAST >= list->end) return (struct row){0, 0};
+  if (n <= LAST) return (struct row){0, 0};
   uintptr_t distance = (uintptr_t)list->next[LAST] - (uintptr_t)list->next[0];
   bool up = distance == LAST * step;
   if (!up && distance + LAST * step != 0) return (struct row){0, 0};
@@ -369,13 +369,13 @@ HAK_INLINE size_t put_single(struct list *list) {
 HAK_INLINE size_t put_in_slab(struct list *list) {
   struct hak_unit *s = list->slab;
   void *const *first = list->next;
-  for (size_t slot = next_slot(list); slot != NO_SLOT;) {
+  for (size_t slot = next_slot(list); slot != NO_SLOT && (uintptr_t)list->next < list->limit;) {
     size_t word = slot / 64;
     uint64_t bits = add_to_word(hak_load(&s->words[word]), list, &slot);
     if (list->next == first) return 0;
     hak_store(&s->words[word], bits);
     s->summary |= (uint64_t)1 << word;
-    list->end -= list->price;
+    list->limit -= sizeof *list->next;
   }
   return (size_t)(list->next - first);
 }
@@ -387,19 +387,20 @@ static HAK_NOINLINE struct hak_fault fault_at(unsigned c, void *p) {
   return (struct hak_fault){next_slot(&list) == NO_SLOT ? HAK_ERROR_interior : HAK_ERROR_double_free, p};
 }
 
-enum { SLAB_PRICE = 3 }; /* of another slab than before, beside its word */
+enum { ENTRY_STEPS = 3 }; /* of a slab, beside those of its words and blocks */
 
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault) {
   struct hak_slab_class *k = hak_slab_of(c);
-  struct list list = begin_list(c, blocks, hak_min(n, steps));
+  struct list list = begin_list(c, blocks, n);
   size_t wrong = 0;
-  list.price = steps < n;
+  list.limit = (uintptr_t)blocks + steps * sizeof *blocks;
   if (HAK_UNLIKELY(k == NULL)) return 0; /* no block is of this class */
   hak_slab_lock(k, c);
-  for (size_t put; list.next < list.end; list.end -= SLAB_PRICE * list.price) {
+  for (size_t put; list.next != list.end && (uintptr_t)list.next < list.limit;) {
     put = !enter_slab(&list, c) ? 0 : is_single(&list) ? put_single(&list) : put_in_slab(&list);
     if (HAK_LIKELY(put != 0)) count_free_locked(k, list.class.slots, list.slab, put);
     else if (list.next++, wrong++ == 0) *fault = fault_at(c, list.next[-1]);
+    list.limit -= ENTRY_STEPS * sizeof *blocks;
   }
   size_t done = (size_t)(list.next - blocks);
   hak_store(&k->handed_out, k->handed_out - (done - wrong));
@@ -408,16 +409,17 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
 }
 
 /* True if the next block's slot is handed out. *slot: as next_slot. */
-HAK_INLINE bool is_out(const struct list *list, size_t *slot) {
+HAK_INLINE bool is_handed_out(const struct list *list, size_t *slot) {
+  const uint64_t *words = hak_load(&list->slab->words); /* NULL: closed since, by double frees */
   *slot = next_slot(list);
-  return *slot != NO_SLOT && !(hak_load(&list->slab->words[*slot / 64]) >> *slot % 64 & 1);
+  return *slot != NO_SLOT && words != NULL && !(hak_load(&words[*slot / 64]) >> *slot % 64 & 1);
 }
 
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
   struct list list = begin_list(c, blocks, n);
   for (size_t slot; list.next != list.end; list.next++) {
-    if (HAK_LIKELY(list.slab != NULL && is_out(&list, &slot))) continue;
-    if (enter_slab(&list, c) && is_out(&list, &slot)) continue;
+    if (HAK_LIKELY(list.slab != NULL && is_handed_out(&list, &slot))) continue;
+    if (enter_slab(&list, c) && is_handed_out(&list, &slot)) continue;
     *fault = fault_at(c, *list.next);
   }
 }

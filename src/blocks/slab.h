@@ -29,10 +29,10 @@
  * calling thread's own slab: HAK_NO_UNIT at first, updated by each call. */
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 
-/* Puts blocks of class c back, from the front of the list; returns their number. All n, if steps >= n; else at most
- * `steps`, and fewer where blocks that follow one another lie in different slabs or words of a bitmap, so that the time
- * is bounded; at least one. */
+/* Puts blocks of class c back, from the front of the list, in about `steps` steps; returns their number, at least one.
+ * A step is a block, a word of a bitmap that is another than the block before's, and a third of another slab. */
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
+enum { HAK_SLAB_ALL = 1 << 24 }; /* steps for any number of blocks */
 
 /* Checks n blocks of class c that pass to a new thread, without the lock: reports a wrong pointer, and a block whose
  * bit is set. If a pointer is in the list twice, its bit is not set yet: only a put detects this double free. */

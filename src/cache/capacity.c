@@ -10,6 +10,7 @@
 #include "blocks/depot.h"
 #include "blocks/slab.h"
 #include "cache/account.h"
+#include "cache/magazine.h"
 #include "cache/registry.h"
 #include "retain/footprint.h"
 #include "retain/rent.h"
@@ -19,7 +20,7 @@ HAK_RARE uint32_t g_capacity_learnt[HAK_CLASSES];
 enum {
   SMALL_BYTES = 128 << 10, /* [bytes] most blocks of a magazine, classes up to 1 KiB */
   MID_BYTES = 1 << 20,     /* [bytes] the same, classes above 1 KiB */
-  HANDED_BYTES = 4 << 20,  /* [bytes] of blocks that go from thread to thread, in all threads' magazines */
+  HANDED_PART = 8,         /* 1/8 of all caches is for blocks that go from thread to thread */
   SPARE_PART = 2           /* 1/2 of the free runs that may stay are for all threads' magazines */
 };
 
@@ -48,28 +49,30 @@ static size_t spare_of(const struct hak_context *x, size_t bytes) {
   return hak_min(run_bytes(x) + bytes, spare / 100 * hak_setting(cache_heap_percent));
 }
 
-/* [bytes] Part of the thread in what all threads may cache of blocks that one of them allocates and another frees: such
- * blocks wait in the depot, and each miss moves as many at a time as the magazine has room for. */
-static size_t handed_most(unsigned c) {
-  return hak_depot_has(c) ? HANDED_BYTES / hak_max(hak_registry_count(), 1) : 0;
+/* [bytes] Part of the thread in what all threads may cache of blocks that one of them allocates and another frees: these
+ * pass through the depot, and each miss moves as many at a time as the magazine has room for. Only a class whose blocks
+ * did so grows by it; whatever has grown may stay. */
+static size_t handed_most(unsigned c, bool grows) {
+  bool handed = grows ? hak_depot_had(c) : hak_load(&g_depot_used);
+  return handed ? hak_magazine_budget() / HANDED_PART / hak_max(hak_registry_count(), 1) : 0;
 }
 
-/* [bytes] Limit of all small classes where class c asks for more. With learning, the capacity learnt per class replaces
- * the limit. A setting that was given holds. */
-static size_t small_most(unsigned c) {
+/* [bytes] Limit of all small classes; `grows`: where class c asks for more. With learning, the capacity learnt per class
+ * replaces the limit. A setting that was given holds. */
+static size_t small_most(unsigned c, bool grows) {
   size_t most = hak_setting(thread_small_bytes), all = hak_setting(thread_cache_bytes);
   if (!hak_setting_is_default(thread_small_bytes)) return most;
-  return hak_max(most, hak_capacity_learnt(0) != 0 ? all : hak_min(handed_most(c), all));
+  return hak_max(most, hak_capacity_learnt(0) != 0 ? all : hak_min(handed_most(c, grows), all));
 }
 
 bool hak_capacity_allow_beyond(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {
   size_t small_bytes = hak_capacity_is_small(c) ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
   size_t all_most = hak_setting(thread_cache_bytes);
   if (all_bytes > all_most) all_bytes -= spare_of(x, hak_is_run_class(c) ? bytes : 0);
-  bool fits = small_bytes <= small_most(c) && all_bytes <= all_most;
+  bool fits = small_bytes <= small_most(c, bytes != 0) && all_bytes <= all_most;
   if (fits || !may_share) return fits;
   size_t share = heap_share();
-  return small_bytes <= hak_max(small_most(c), share / 2) && all_bytes <= hak_max(all_most, share);
+  return small_bytes <= hak_max(small_most(c, bytes != 0), share / 2) && all_bytes <= hak_max(all_most, share);
 }
 
 unsigned hak_capacity_giver(const struct hak_context *x, unsigned c) {

@@ -3,9 +3,9 @@
  *
  * what      Fixed limits of a thread, and three allowances beyond: for classes whose refills and flushes alternate, a
  *           share of the thread's part of all slabs; for classes whose blocks one thread allocates and another frees,
- *           the thread's part of 4 MiB; for runs, the thread's part of half of the dirty runs that may stay
- *           (retain/watermark.h), as such runs would stay free anyway. The largest capacity of a class is the usual
- *           value or learnt (learn/caches.h).
+ *           the thread's part of an eighth of all caches; for runs, the thread's part of half of the dirty runs that
+ *           may stay (retain/watermark.h), as such runs would stay free anyway. The largest capacity of a class is the
+ *           usual value or learnt (learn/caches.h).
  *
  *              all bytes - runs that stay free anyway  <=  thread_cache_bytes, or the share of the slabs
  *

@@ -260,7 +260,7 @@ static void end_class(struct hak_context *x, unsigned c, struct hak_fault *fault
   size_t capacity = x->capacity[c], cost = hak_capacity_cost(c, capacity);
   bool emptied = hak_has_class(x->emptied, c), run = hak_is_run_class(c);
   hak_store(&x->top[c], slots);
-  if (blocks != 0) hak_backing_put(c, run, top - blocks, blocks, blocks, fault);
+  if (blocks != 0) hak_backing_put(c, run, top - blocks, blocks, HAK_SLAB_ALL, fault);
   hak_backing_note(c, run, blocks);
   /* Before the array and the budget are released: after a fork in between, a second close must not release both. */
   install_slots(x, c, NULL, 0, 0);
@@ -312,7 +312,7 @@ void hak_magazine_empty(struct hak_context *x, unsigned c, struct hak_fault *fau
   hak_store_release(slots - 1, (void *)(uintptr_t)gone);
   set_class(x->emptied, c, true);
   hak_sub(&g_budget.bytes, hak_capacity_cost(c, x->capacity[c]) - array_cost(x->capacity[c]));
-  if (gone != 0) hak_backing_put(c, hak_is_run_class(c), slots, gone, gone, fault);
+  if (gone != 0) hak_backing_put(c, hak_is_run_class(c), slots, gone, HAK_SLAB_ALL, fault);
 }
 
 /* ---- capacity ---- */
@@ -615,7 +615,7 @@ void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {
   while (hak_depot_has(c)) {
     size_t n = take_from_depot(c, blocks, BATCH);
     if (n == 0) return; /* another thread is between the stack and its count */
-    hak_backing_put(c, hak_is_run_class(c), blocks, n, n, fault);
+    hak_backing_put(c, hak_is_run_class(c), blocks, n, HAK_SLAB_ALL, fault);
   }
 }
 

@@ -95,7 +95,7 @@ class Holes : public testing::Test {
 
   static void put(unsigned c, const Blocks &blocks) {
     hak_fault fault = {HAK_ERROR_none, nullptr};
-    hak_slab_put(c, blocks.data(), blocks.size(), blocks.size(), &fault);
+    hak_slab_put(c, blocks.data(), blocks.size(), HAK_SLAB_ALL, &fault);
     EXPECT_EQ(fault.error, HAK_ERROR_none);
   }
 
