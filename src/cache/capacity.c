@@ -49,16 +49,16 @@ static size_t spare_of(const struct hak_context *x, size_t bytes) {
   return hak_min(run_bytes(x) + bytes, spare / 100 * hak_setting(cache_heap_percent));
 }
 
-/* [bytes] Part of the thread in what all threads may cache of blocks that one of them allocates and another frees: these
- * pass through the depot, and each miss moves as many at a time as the magazine has room for. Only a class whose blocks
- * did so grows by it; whatever has grown may stay. */
+/* [bytes] Part of the thread in what all threads may cache of blocks that one of them allocates and another frees:
+ * these pass through the depot, and each miss moves as many at a time as the magazine has room for. Only a class whose
+ * blocks did so grows by it; whatever has grown may stay. */
 static size_t handed_most(unsigned c, bool grows) {
   bool handed = grows ? hak_depot_had(c) : hak_load(&g_depot_used);
   return handed ? hak_magazine_budget() / HANDED_PART / hak_max(hak_registry_count(), 1) : 0;
 }
 
-/* [bytes] Limit of all small classes; `grows`: where class c asks for more. With learning, the capacity learnt per class
- * replaces the limit. A setting that was given holds. */
+/* [bytes] Limit of all small classes; `grows`: where class c asks for more. With learning, the capacity learnt per
+ * class replaces the limit. A setting that was given holds. */
 static size_t small_most(unsigned c, bool grows) {
   size_t most = hak_setting(thread_small_bytes), all = hak_setting(thread_cache_bytes);
   if (!hak_setting_is_default(thread_small_bytes)) return most;
