@@ -243,3 +243,46 @@ def constants(
     from hakmem_lab.constants.measure import measure_constants
 
     return measure_constants(jobs or os.cpu_count() or 1, only, check)
+
+
+@app.command(epilog="Exit status: 0 everything was counted; 1 some allocator failed; 2 bad usage.")
+def lines(
+    patterns: Annotated[str, typer.Option(metavar="NAMES", help="Only these, with commas. Default: all eight.")] = "",
+    threads: Annotated[str, typer.Option(metavar="N,...", help="Threads, from 2 to 64.")] = "2,16",
+    turns: Annotated[str, typer.Option(metavar="N,...", help="Steps of a thread until the next one has its turn.")] = "8",
+    allocators: Annotated[
+        Optional[str], typer.Option(metavar="NAMES", help="Only these, with commas: hakmem,glibc,...")
+    ] = None,
+    peer: Annotated[Optional[list[str]], typer.Option(metavar="NAME=FILE", help="A further library to count.")] = None,
+    calls: Annotated[int, typer.Option(min=1000, metavar="N", help="Calls that are counted, after as many.")] = 40000,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
+) -> int:
+    """Count what threads that share an allocator cost one another: locked instructions, and lines of cache that move.
+
+    Threads run by turns under a tool for valgrind, so counts repeat, and more threads than processors are no trouble.
+    """
+    from hakmem.process.peers import chosen, find_allocators
+    from hakmem.process.places import find_places
+    from hakmem_lab.lines.building import built
+    from hakmem_lab.lines.counting import PATTERNS, Row
+    from hakmem_lab.lines.tables import count_all
+
+    found, _ = find_allocators(find_places(build, library).so_file, peer or [])
+    names = [name.strip() for name in patterns.split(",") if name] or list(PATTERNS)
+    for name in names:
+        if name not in PATTERNS:
+            raise Refusal(f"--patterns {name}: expected {', '.join(PATTERNS)}")
+    rows = [Row(name, count, turn) for name in names for count in numbers("--threads", threads, 64)
+            for turn in numbers("--turns", turns, 10000)]
+    return count_all(built(), rows, chosen(found, allocators), calls)
+
+
+def numbers(option: str, text: str, most: int) -> list[int]:
+    """Threads are of even number; a turn is at least a step."""
+    found = [int(word) for word in text.split(",") if word.strip().isdigit()]
+    even = option != "--threads" or all(number % 2 == 0 for number in found)
+    if len(found) != len(text.split(",")) or not all(1 <= number <= most for number in found) or not even:
+        kind = "even numbers" if option == "--threads" else "numbers"
+        raise Refusal(f"{option} {text}: expected {kind} up to {most}, with commas")
+    return found

@@ -5,10 +5,11 @@
  *           (turns.c): how many there are, how many of them are locked, and how many loads and stores meet a line of
  *           cache that another thread wrote last.
  *
- *               store by thread 2 to a line that thread 1 wrote last    a line written elsewhere; now thread 2 has it
- *               load by thread 2 of a line that thread 1 wrote last     a line read from elsewhere, once until the next store
+ *               store by thread 2 to a line that thread 1 wrote last    counts; now thread 2 has the line
+ *               load by thread 2 of a line that thread 1 wrote last     counts, once until the next store
  *
- *           Loads and stores of all code move lines; only those of the object count. Valgrind runs one thread at a time,
+ *           Loads and stores of all code move lines; only those of the object count. An instruction that loads and
+ *           stores, as a locked addition does, counts in both. Valgrind runs one thread at a time,
  *           so what is counted depends on the order of the threads alone, which turns.c sets.
  * owner     A record per line that was ever stored to.
  * failure   A store that crosses two lines counts as one of the first.
@@ -124,8 +125,8 @@ static void instrument_statement(IRSB *out, IRStmt *s, Bool counts) {
   }
 }
 
-static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout, const VexGuestExtents *extents,
-                        const VexArchInfo *host, IRType word, IRType host_word) {
+static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
+                        const VexGuestExtents *extents, const VexArchInfo *host, IRType word, IRType host_word) {
   (void)closure, (void)layout, (void)extents, (void)host, (void)word, (void)host_word;
   IRSB *out = deepCopyIRSBExceptStmts(in);
   Bool counts = False;

@@ -229,7 +229,8 @@ int main(int count, char **words) {
   g_threads = (unsigned)atoi(words[2]);
   g_turn = (unsigned)atoi(words[3]);
   g_calls = (uint64_t)atoll(words[4]);
-  if (g_pattern == NULL || g_threads < 2 || g_threads > MOST_THREADS || g_threads % 2 != 0 || g_turn == 0) die("bad words");
+  int odd = g_threads < 2 || g_threads > MOST_THREADS || g_threads % 2 != 0;
+  if (g_pattern == NULL || odd || g_turn == 0) die("bad words");
   pthread_t threads[MOST_THREADS];
   for (unsigned t = 0; t < g_threads; t++) {
     g_worker[t].id = t;

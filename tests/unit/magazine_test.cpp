@@ -26,6 +26,7 @@ extern "C" {
 #include "entry/thread.h"
 #include "internal.h"
 #include "tables/classes.h"
+#include "tables/range.h"
 #include "tables/meta.h"
 #include "tables/settings.h"
 
@@ -462,6 +463,38 @@ TEST(Magazine, BlocksThatGoFromThreadToThreadGetMore) {
     if (round + 1 < kRounds) barrier.wait();
   }
   EXPECT_GT(reserved(context(), true), 300 * kKiB);
+  barrier.wait();
+  allocator.join();
+}
+
+/* Few blocks are on their way at once, so the depot is empty every now and then. Magazines have grown, and stay. */
+TEST(Magazine, BlocksThatGoFromThreadToThreadFewAtATimeGetMoreForGood) {
+  constexpr unsigned kRounds = 2000, kLast = 200, kBlocks = 256;
+  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
+  std::vector<void *> blocks;
+  Barrier barrier(2);
+  std::thread allocator([&] {
+    std::mt19937 random(8);
+    for (unsigned round = 0; round < kRounds; round++) {
+      for (unsigned i = 0; i < kBlocks; i++) blocks.push_back(hak_malloc(16 + random() % 1000));
+      barrier.wait();
+      barrier.wait();
+    }
+  });
+  unsigned shrunk = 0;
+  for (unsigned round = 0; round < kRounds; round++) {
+    barrier.wait();
+    for (void *p : blocks) {
+      const unsigned c = hak_range_class(p), before = context()->capacity[c];
+      hak_free(p);
+      shrunk += round >= kRounds - kLast && context()->capacity[c] < before;
+    }
+    blocks.clear();
+    ASSERT_LE(reserved(context(), false), kMiB);
+    if (round + 1 < kRounds) barrier.wait();
+  }
+  EXPECT_GT(reserved(context(), true), 300 * kKiB);
+  EXPECT_LT(shrunk, 20u);
   barrier.wait();
   allocator.join();
 }

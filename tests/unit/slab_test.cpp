@@ -231,6 +231,18 @@ TEST_F(Slab, ListsOfEveryShapeComeBackInBoundedPieces) {
   }
 }
 
+/* A block alone in its slab takes four steps: the slab's three, and its own. */
+TEST_F(Slab, BlocksOfManySlabsAreBoundedInTime) {
+  const unsigned c = HAK_CLASS_1024;
+  Blocks list;
+  const auto slabs = whole_slabs(c, 60);
+  for (const Blocks &slab : slabs) list.push_back(slab[5]);
+  hak_fault fault = {HAK_ERROR_none, nullptr};
+  EXPECT_EQ(hak_slab_put(c, list.data(), list.size(), 100, &fault), 25u);
+  EXPECT_EQ(hak_slab_put(c, list.data() + 25, 35, HAK_SLAB_ALL, &fault), 35u);
+  EXPECT_EQ(fault.error, HAK_ERROR_none);
+}
+
 /* In the middle of a row each kind of wrong pointer is found, and all others are put. */
 TEST_F(Slab, AWrongPointerInARowIsTheOnlyOneThatStays) {
   const unsigned c = HAK_CLASS_64;
