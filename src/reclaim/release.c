@@ -202,13 +202,19 @@ HAK_INLINE void take_step(void) {
   while (g_release.sweeping && g_release.sweep.at - from < units && units > STEP_UNITS);
 }
 
+/* [bytes] Freed until an urgent sweep may be due. */
+static uint64_t bytes_to_sweep(void) {
+  uint64_t search = hak_less(slab_keep_limit() + SEARCH_BYTES, kept_slab_bytes());
+  if (!waits_for_wholes()) return search;
+  return hak_max(search, hak_less(slab_keep_limit() + TORN_BYTES, g_release.free_bytes));
+}
+
 /* Continues a sweep, or begins a sweep that is due. Returns the bytes that may be freed before the next step. */
 HAK_INLINE uint64_t sweep_some(struct hak_fault *fault) {
   if (has_halved()) begin_whole_sweep(fault);
   else if (!g_release.sweeping) begin_due_sweep();
   if (g_release.sweeping) take_step();
-  if (g_release.sweeping) return bytes_of_step();
-  return hak_max(hak_less(slab_keep_limit() + SEARCH_BYTES, kept_slab_bytes()), bytes_of_step());
+  return g_release.sweeping ? bytes_of_step() : hak_max(bytes_to_sweep(), bytes_of_step());
 }
 
 uint64_t hak_release_aged_some(void) {
