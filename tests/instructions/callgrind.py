@@ -43,9 +43,10 @@ class Dump:
         self.functions[function] += int(times)
 
 
-def run_tool(argv: list[str], env: Mapping[str, str] | None = None) -> str:
+def run_tool(argv: list[str], env: Mapping[str, str] | None = None, stdin: Path = Path(os.devnull)) -> str:
     """A tool's stdout; its stderr is the message when it fails."""
-    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    with stdin.open("rb") as source:
+        done = subprocess.run(argv, env=env, stdin=source, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ToolError(f"{argv[0]} exits with {done.returncode}: {done.stderr.strip()[-600:]}")
     return done.stdout

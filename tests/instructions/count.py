@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """count.py: counts the library's instructions and compares them with the checked-in table.
 
-usage     count.py fast-paths|patterns --library build/release/libhakmem.so --probe PROBE
+usage     count.py fast-paths|patterns|traces --library build/release/libhakmem.so --probe PROBE
           [--update | --no-golden] [--show]
 what      fast-paths: every straight path exactly, against golden.txt (fast_paths.py). patterns: the slow paths per
-          operation within 1 %, against golden_patterns.txt (patterns.py). The tables hold for the reference build,
+          operation within 1 %, against golden_patterns.txt (patterns.py). traces: recorded calls of real programs
+          within 1 %, against golden_traces.txt (traces.py). The tables hold for the reference build,
           gcc 12's release; a library of another compiler is held to the rest alone (--no-golden asks for that too).
           --update rewrites the table.
 failure   Exit 1 with every breach on a line of its own; 2 when a tool failed or the arguments make no sense.
@@ -23,13 +24,14 @@ sys.dont_write_bytecode = True
 import callgrind  # noqa: E402
 import fast_paths  # noqa: E402
 import patterns  # noqa: E402
+import traces  # noqa: E402
 
 MOST_LINES = 60  # all rows of the patterns
-MEASURES = {"fast-paths": fast_paths.measured, "patterns": patterns.measured}
+MEASURES = {"fast-paths": fast_paths.measured, "patterns": patterns.measured, "traces": traces.measured}
 REFERENCE_COMPILER = re.compile(r"GCC: \([^)]*\) 12\.")
 HINT = "if the change is meant: cmake --build build/release --target golden"
 
-Counted = fast_paths.FastPaths | patterns.Patterns
+Counted = fast_paths.FastPaths | patterns.Patterns | traces.Traces
 
 
 def parsed() -> argparse.Namespace:
@@ -37,7 +39,7 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="the library's instructions, compared with the checked-in table")
     parser.add_argument("what", choices=MEASURES, help="which table")
     parser.add_argument("--library", dest="so_file", type=Path, required=True, help="the library to preload")
-    parser.add_argument("--probe", type=Path, required=True, help="the built fast_paths.cpp or patterns.cpp")
+    parser.add_argument("--probe", type=Path, required=True, help="the built fast_paths.cpp, patterns.cpp or hak_replay")
     parser.add_argument("--update", action="store_true", help="rewrite the checked-in table")
     parser.add_argument("--no-golden", action="store_true", help="do not compare with the checked-in table")
     parser.add_argument("--show", action="store_true", help="print the table and where the instructions are spent")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -15,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent))
 import callgrind  # noqa: E402
 import fast_paths  # noqa: E402
 import patterns  # noqa: E402
+import traces  # noqa: E402
 
 FAST_PATHS = Path()
 PATTERNS = Path()
@@ -199,6 +201,29 @@ class Tolerance(unittest.TestCase):
                          ["refill of 64 B: hak_slab_fill did not run", "refill of 64 B: hak_depot_take ran"])
         self.assertEqual(self.measured("unheard_of", 1).faults(),
                          ["unheard_of of 64 B: no route is written down (ROUTES in patterns.py)"])
+
+
+
+class RecordedCalls(unittest.TestCase):
+    """Tables of traces, written by hand."""
+
+    def build(self, instructions: int, function: str = "malloc") -> traces.Traces:
+        return traces.Traces({"program": traces.Count(10, Counter({function: instructions}))})
+
+    def test_a_table_is_read_as_it_was_written(self) -> None:
+        self.assertEqual(self.build(1000).differences(self.build(1000).table()), [])
+
+    def test_one_percent_is_allowed_and_more_is_named(self) -> None:
+        golden = self.build(1000).table()
+        self.assertEqual(self.build(1010).differences(golden), [])
+        self.assertEqual(self.build(1020).differences(golden), ["program: golden 100.000, this build 102.000, +2.0 %"])
+
+    def test_a_row_too_many_and_one_too_few_are_named(self) -> None:
+        golden = self.build(1000).table().replace("program", "another")
+        self.assertEqual(len(self.build(1000).differences(golden)), 2)
+
+    def test_calls_that_another_library_served_are_no_count(self) -> None:
+        self.assertEqual(len(self.build(1000, "hak_process_start").broken()), 1)
 
 
 if __name__ == "__main__":
