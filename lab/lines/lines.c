@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lines.c: a tool for valgrind that counts what threads cost one another.
  *
- * what      Of the instructions of one object (--object=FILE, an allocator's library), between two client requests
+ * what      Of the instructions of an allocator's library (--object=FILE, or FILE,FILE), between two client requests
  *           (turns.c): how many there are, how many of them are locked, and how many loads and stores meet a line of
  *           cache that another thread wrote last.
  *
@@ -99,11 +99,21 @@ static void count_instruction(IRSB *out) {
   addStmtToIRSB(out, IRStmt_Store(Iend_LE, at, IRExpr_RdTmp(after)));
 }
 
+/* True if the name is among those of the option. */
+static Bool is_asked_for(const HChar *name) {
+  SizeT length = VG_(strlen)(name);
+  for (const HChar *at = option_object; (at = VG_(strstr)(at, name)) != NULL; at += length) {
+    Bool begins = at == option_object || at[-1] == ',', ends = at[length] == 0 || at[length] == ',';
+    if (begins && ends) return True;
+  }
+  return False;
+}
+
 static Bool is_in_object(Addr a) {
   const HChar *name;
   if (!VG_(get_objname)(VG_(current_DiEpoch)(), a, &name)) return False;
   const HChar *slash = VG_(strrchr)(name, '/');
-  return VG_(strcmp)(slash != NULL ? slash + 1 : name, option_object) == 0;
+  return is_asked_for(slash != NULL ? slash + 1 : name);
 }
 
 static void instrument_statement(IRSB *out, IRStmt *s, Bool counts) {
@@ -162,7 +172,7 @@ static Bool take_option(const HChar *argument) {
   return False;
 }
 
-static void print_usage(void) { VG_(printf)("    --object=FILE             count instructions of this library\n"); }
+static void print_usage(void) { VG_(printf)("    --object=FILE,...         count instructions of these libraries\n"); }
 static void print_debug_usage(void) {}
 static void begin(void) {}
 

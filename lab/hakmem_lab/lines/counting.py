@@ -20,6 +20,7 @@ from hakmem_lab.lines.building import Built
 
 PATTERNS = ("burst", "exchange", "larson", "pass", "rings", "sharing", "xmalloc", "server")
 TIMEOUT = 300
+PROXY = "_proxy"  # libtbbmalloc_proxy.so hands the calls on to libtbbmalloc.so
 FIGURES = re.compile(r"instructions=(\d+) locked=(\d+) stores=(\d+) loads=(\d+)")
 
 
@@ -46,7 +47,8 @@ def count(built: Built, row: Row, allocator: Allocator, calls: int, environ: Map
     preload = {"LD_PRELOAD": str(allocator.so_file)} if allocator.so_file else {}
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "log"
-        command = ["valgrind", "--tool=lines", f"--object={name}", f"--log-file={log}", str(built.program), row.pattern,
+        objects = f"{name},{name.replace(PROXY, '')}"
+        command = ["valgrind", "--tool=lines", f"--object={objects}", f"--log-file={log}", str(built.program), row.pattern,
                    *map(str, (row.threads, row.turn, calls))]
         try:
             variables = {**environ, **preload, "VALGRIND_LIB": str(built.folder)}
