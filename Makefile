@@ -36,7 +36,7 @@ help:
 	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
 	@echo "make pareto [RUNS=10]            real programs and servers: CPU time against memory, HAKMEM and peers; hours"
-	@echo "make judge [RUNS=10]             22 real programs on every allocator by turns, who is ahead in each: an hour for 4 runs"
+	@echo "make judge [RUNS=10]             22 real programs on every allocator by turns, and a verdict on each; minutes a run"
 	@echo "make constants                   what it costs to be wrong by two, of every constant: lab/docs/constants.md anew"
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"

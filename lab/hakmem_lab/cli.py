@@ -9,8 +9,8 @@ from typer.exceptions import TyperException
 from hakmem.base.exit import say
 from hakmem_lab.bench.command import bench_app
 from hakmem_lab.commands import app
-from hakmem_lab.pareto.command import pareto_app
 from hakmem_lab.judge.command import judge_app
+from hakmem_lab.pareto.command import pareto_app
 
 NAME = "hakmem-lab"
 app.add_typer(bench_app, name="bench")

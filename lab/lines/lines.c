@@ -69,7 +69,7 @@ static VG_REGPARM(2) void note_store(Addr a, UWord counts) {
 
 static VG_REGPARM(2) void note_load(Addr a, UWord counts) {
   struct line *line = VG_(HT_lookup)(g_lines, a >> LINE_SHIFT);
-  if (line == NULL) return; /* nobody stored to it */
+  if (line == NULL) return; /* no store so far */
   ULong mine = bit_of(VG_(get_running_tid)());
   if (line->seen & mine) return;
   if (counts && g_measuring) g_sum.loads++;

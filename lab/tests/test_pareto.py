@@ -20,6 +20,7 @@ from hakmem.base.console import stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import Allocator, find_allocators
 from hakmem_lab.bench.statistics import Ratio
+from hakmem_lab.csv_rows import names_of
 from hakmem_lab.pareto import floor, programs, rows, verdict
 from hakmem_lab.pareto.configurations import ON, Configuration, ablated, all_of, named
 from hakmem_lab.pareto.integral import MIB, SECOND_NS, WALL, Phase, Samples, Steps, integral, read_samples, steps_of_means
@@ -246,7 +247,7 @@ class Files(unittest.TestCase):
         self.assertEqual(rows.complete([*whole, *cut, *failed]), whole)
 
     def test_other_files_and_damage_are_refused(self) -> None:
-        for text in ("a,b\n1,2\n", "", ",".join(rows.NAMES) + "\np,server,c,a,v,,zero,whole,ok,1,1,1,1,1,1,1,1,1\n"):
+        for text in ("a,b\n1,2\n", "", ",".join(names_of(Row)) + "\np,server,c,a,v,,zero,whole,ok,1,1,1,1,1,1,1,1,1\n"):
             self.file.write_text(text)
             with self.assertRaises(Refusal):
                 rows.read(self.file)

@@ -39,7 +39,7 @@ static void push_pack(struct hak_depot_stack *stack, struct hak_depot_pack *pack
   uint64_t old = hak_load_acquire(&stack->head);
   do {
     hak_store(&pack->next, (uint64_t)(uintptr_t)pack_of(old));
-    hak_store(&pack->below, blocks_from(pack_of(old)));
+    if (pack->count != 0) hak_store(&pack->below, blocks_from(pack_of(old))); /* of empty packs no count is asked */
   } while (!hak_cas_acq_rel(&stack->head, &old, head_for(pack, old)));
 }
 

@@ -23,7 +23,7 @@ enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
 
 HAK_TABLE struct hak_slab_class *g_slab[HAK_CLASSES];
 static struct {
-  uint64_t units;                         /* of all classes; first, as tests/cuts reads it by the name */
+  uint64_t units;                  /* of all classes; first, as tests/cuts reads it by the name */
   uint64_t begun[HAK_CLASS_WORDS]; /* a bit per class: it has a record, or a thread is making one */
 } g_slabs;
 

@@ -203,7 +203,6 @@ class Tolerance(unittest.TestCase):
                          ["unheard_of of 64 B: no route is written down (ROUTES in patterns.py)"])
 
 
-
 class RecordedCalls(unittest.TestCase):
     """Tables of traces, written by hand."""
 

@@ -41,7 +41,7 @@ def judge(
         help="Where libhakmem.so and the tools were built.", metavar="FOLDER")] = None,
     list_only: Annotated[bool, typer.Option("--list", help="Only say which programs there are.")] = False,
 ) -> int:
-    """Real programs on HAKMEM and its peers by turns: CPU time, page faults, peak memory, and who is ahead.
+    """Real programs on HAKMEM and its peers by turns: CPU time, page faults, peak memory, and a verdict.
 
     Every process proves which library served it. `hakmem-lab judge report` judges.
     """

@@ -3,15 +3,11 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
-from hakmem.base.atomic_write import append_whole
-from hakmem.base.errors import Refusal, refuse_unless_regular, written
 from hakmem.process.launch import Figures
+from hakmem_lab.csv_rows import append_rows, read_rows
 from hakmem_lab.pareto.configurations import Configuration
 
 OK = "ok"
@@ -39,9 +35,6 @@ class Row:
         return self.program, self.regime, self.configuration, self.version, self.round
 
 
-NAMES = [field.name for field in fields(Row)]
-
-
 def row_of_run(program: str, regime: str, on: Configuration, number: int, used: Figures, digest: str) -> Row:
     return Row(program, regime, on.name, on.allocator.name, on.allocator.sha256, on.settings_text, number, OK,
                used.user_us + used.sys_us, used.user_us, used.wall_ns // 1000, used.minflt + used.majflt, used.maxrss_kib,
@@ -53,33 +46,9 @@ def row_of_failure(program: str, regime: str, on: Configuration, number: int, wh
 
 
 def append(path: Path, row: Row) -> None:
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, NAMES)
-    if not path.exists() or path.stat().st_size == 0:
-        writer.writeheader()
-    writer.writerow(asdict(row))
-    with written(path):
-        append_whole(path, text.getvalue(), to_disk=True)
+    append_rows(path, Row, [row])
 
 
 def read(path: Path) -> list[Row]:
     """Runs that ended well; of a run that was made twice, the last."""
-    refuse_unless_regular(path)
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return list({row.key: row for row in parsed(path, file) if row.outcome == OK}.values())
-    except (UnicodeDecodeError, csv.Error):
-        raise Refusal(f"{path}: not the rows of `hakmem-lab judge`") from None
-    except OSError as failure:
-        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
-
-
-def parsed(path: Path, file: Iterable[str]) -> Iterable[Row]:
-    reader = csv.DictReader(file)
-    if reader.fieldnames != NAMES:
-        raise Refusal(f"{path}: not the rows of `hakmem-lab judge`")
-    for number, line in enumerate(reader, start=2):
-        try:
-            yield Row(**{field.name: (int if field.type == "int" else str)(line[field.name]) for field in fields(Row)})
-        except (TypeError, ValueError, KeyError):
-            raise Refusal(f"{path}: line {number} is damaged") from None
+    return list({row.key: row for row in read_rows(path, Row, "hakmem-lab judge") if row.outcome == OK}.values())

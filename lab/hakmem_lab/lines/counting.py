@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """One run of a pattern on an allocator, under the tool: figures for each call of malloc and free.
 
-What was counted are instructions of the allocator's own library, so a run that another library served has none.
+Only instructions of the allocator's own library count, so a run that another library served has none.
 """
 
 from __future__ import annotations

@@ -7,16 +7,13 @@ as MiB x seconds of that run. Nothing that can be calculated is kept.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hakmem.base.atomic_write import append_whole
-from hakmem.base.errors import Refusal, refuse_unless_regular, written
 from hakmem.process.peers import Allocator
+from hakmem_lab.csv_rows import append_rows, read_rows
 from hakmem_lab.pareto.configurations import Configuration
 from hakmem_lab.pareto.floor import Floor
 from hakmem_lab.pareto.integral import Phase, integral
@@ -51,9 +48,6 @@ class Row:
     @property
     def is_whole(self) -> bool:
         return self.phase == WHOLE
-
-
-NAMES = [field.name for field in fields(Row)]
 
 
 # ---- from runs ----
@@ -91,43 +85,12 @@ def head(row: Real, configuration: str, allocator: Allocator, settings: str, num
 # ---- the file ----
 
 def append(path: Path, rows: Iterable[Row]) -> None:
-    """All lines of a run at once, at the end of what is there."""
-    text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, NAMES)
-    if not path.exists() or path.stat().st_size == 0:
-        writer.writeheader()
-    writer.writerows({name: shortened(value) for name, value in asdict(row).items()} for row in rows)
-    with written(path):
-        append_whole(path, text.getvalue(), to_disk=True)
-
-
-def shortened(value: Any) -> Any:
-    return round(value, 6) if isinstance(value, float) else value
+    """All lines of a run."""
+    append_rows(path, Row, rows)
 
 
 def read(path: Path) -> list[Row]:
-    refuse_unless_regular(path)
-    try:
-        with path.open(newline="", encoding="utf-8") as file:
-            return list(parsed(path, file))
-    except (UnicodeDecodeError, csv.Error):
-        raise Refusal(f"{path}: not the rows of `hakmem-lab pareto`") from None
-    except OSError as failure:
-        raise Refusal(f"{path}: {(failure.strerror or str(failure)).lower()}") from None
-
-
-def parsed(path: Path, file: Iterable[str]) -> Iterator[Row]:
-    reader = csv.DictReader(file)
-    if reader.fieldnames != NAMES:
-        raise Refusal(f"{path}: not the rows of `hakmem-lab pareto`")
-    for number, line in enumerate(reader, start=2):
-        try:
-            yield Row(**{field.name: KINDS[field.type](line[field.name]) for field in fields(Row)})
-        except (TypeError, ValueError, KeyError):
-            raise Refusal(f"{path}: line {number} is damaged") from None
-
-
-KINDS: dict[Any, Any] = {"str": str, "int": int, "float": float}
+    return read_rows(path, Row, "hakmem-lab pareto")
 
 
 def complete(rows: Iterable[Row]) -> list[Row]:
