@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lines.c: a tool for valgrind that counts what threads cost one another.
  *
- * what      Of the instructions of an allocator's library (--object=FILE, or FILE,FILE), between two client requests
- *           (turns.c): how many there are, how many of them are locked, and how many loads and stores meet a line of
- *           cache that another thread wrote last.
+ * what      Of the calls of malloc and free that a program marks by client requests (turns.c), whatever code runs in them,
+ *           an allocator's, libc's, a linker's stub: how many instructions there are, how many of them are locked, how
+ *           often a lock is taken, and how many loads and stores meet a line of cache that another thread wrote last.
  *
  *               store by thread 2 to a line that thread 1 wrote last    counts; now thread 2 has the line
  *               load by thread 2 of a line that thread 1 wrote last     counts, once until the next store
+ *               a word changed from 0 by a locked instruction,          a lock was taken
+ *               and 0 again at the end of the call, or when the
+ *               next locked instruction of the call changes it
  *
- *           Loads and stores of all code move lines; only those of the object count. An instruction that loads and
- *           stores, as a locked addition does, counts in both. Valgrind runs one thread at a time,
- *           so what is counted depends on the order of the threads alone, which turns.c sets.
+ *           Loads and stores of all code move lines; only those of a marked call count. An instruction that loads and
+ *           stores, as a locked addition does, counts in both. Valgrind runs one thread at a time, so what is counted
+ *           depends on the order of the threads alone, which turns.c sets. Of the instructions, those of the
+ *           allocator's library (--object=FILE, or FILE,FILE) are told apart, as a proof of what served.
  * owner     A record per line that was ever stored to.
- * failure   A store that crosses two lines counts as one of the first.
+ * failure   A store that crosses two lines counts as one of the first. Of more than 16 locks in a call the rest are lost.
  * not here  Times, misses by size, and the kernel's own work.
  */
 #include "pub_tool_basics.h"
@@ -29,7 +33,7 @@
 
 #include "requests.h"
 
-enum { LINE_SHIFT = 6, THREAD_BITS = 64 };
+enum { LINE_SHIFT = 6, THREAD_BITS = 64, LOCKS = 16 };
 
 struct line {
   struct line *next; /* of the hash table, as the key */
@@ -41,11 +45,18 @@ struct line {
 static const HChar *option_object = "";
 static VgHashTable *g_lines;
 static Bool g_measuring;
+static UWord g_inside; /* 1: within a call that counts */
 static struct {
-  ULong instructions, locked, stores, loads;
+  ULong instructions, own, locked, locks, stores, loads;
 } g_sum;
-static ULong g_instructions; /* of the object, measured or not */
-static ULong g_begun;
+static ULong g_request; /* instructions of an empty call: those of the requests around it */
+
+/* Words that were 0 until a locked instruction of this call changed them. */
+static struct {
+  Addr at;
+  UWord bytes;
+} g_lock[LOCKS];
+static UInt g_locks;
 
 static struct line *line_of(Addr a) {
   UWord key = a >> LINE_SHIFT;
@@ -59,43 +70,86 @@ static struct line *line_of(Addr a) {
 
 static ULong bit_of(ThreadId t) { return (ULong)1 << t % THREAD_BITS; }
 
-static VG_REGPARM(2) void note_store(Addr a, UWord counts) {
+static VG_REGPARM(1) void note_store(Addr a) {
   ThreadId t = VG_(get_running_tid)();
   struct line *line = line_of(a);
-  if (counts && g_measuring && line->writer != 0 && line->writer != t) g_sum.stores++;
+  if (g_inside && line->writer != 0 && line->writer != t) g_sum.stores++;
   line->writer = t;
   line->seen = bit_of(t);
 }
 
-static VG_REGPARM(2) void note_load(Addr a, UWord counts) {
+static VG_REGPARM(1) void note_load(Addr a) {
   struct line *line = VG_(HT_lookup)(g_lines, a >> LINE_SHIFT);
   if (line == NULL) return; /* no store so far */
   ULong mine = bit_of(VG_(get_running_tid)());
   if (line->seen & mine) return;
-  if (counts && g_measuring) g_sum.loads++;
+  g_sum.loads += g_inside;
   line->seen |= mine;
 }
 
-static void note_locked(void) { g_sum.locked += g_measuring; }
+static void note_fence(void) { g_sum.locked += g_inside; }
+
+/* ---- locks ---- */
+
+static Bool is_zero(Addr at, UWord bytes) {
+  UWord word = 0;
+  VG_(memcpy)(&word, (const void *)at, bytes);
+  return word == 0;
+}
+
+/* After a locked instruction, which found `old` in the word. */
+static VG_REGPARM(3) void note_locked(Addr at, UWord bytes, UWord old) {
+  g_sum.locked += g_inside;
+  if (!g_inside || old != 0 || is_zero(at, bytes)) return;
+  for (UInt i = 0; i < g_locks; i++) {
+    if (g_lock[i].at != at) continue;
+    g_sum.locks++; /* it was 0 again in between */
+    return;
+  }
+  if (g_locks == LOCKS) return;
+  g_lock[g_locks].at = at;
+  g_lock[g_locks++].bytes = bytes;
+}
+
+static void end_locks(void) {
+  for (UInt i = 0; i < g_locks; i++) g_sum.locks += is_zero(g_lock[i].at, g_lock[i].bytes);
+  g_locks = 0;
+}
 
 /* ---- instrumentation ---- */
 
-static void call(IRSB *out, const HChar *name, void *helper, IRExpr *address, Bool counts) {
-  IRExpr **arguments = mkIRExprVec_2(address, mkIRExpr_HWord(counts));
-  addStmtToIRSB(out, IRStmt_Dirty(unsafeIRDirty_0_N(2, name, VG_(fnptr_to_fnentry)(helper), arguments)));
+static void call(IRSB *out, const HChar *name, void *helper, IRExpr *address) {
+  addStmtToIRSB(out, IRStmt_Dirty(unsafeIRDirty_0_N(1, name, VG_(fnptr_to_fnentry)(helper), mkIRExprVec_1(address))));
 }
 
-static void call_locked(IRSB *out) {
-  addStmtToIRSB(out, IRStmt_Dirty(unsafeIRDirty_0_N(0, "locked", VG_(fnptr_to_fnentry)(note_locked), mkIRExprVec_0())));
+static void call_fence(IRSB *out) {
+  addStmtToIRSB(out, IRStmt_Dirty(unsafeIRDirty_0_N(0, "fence", VG_(fnptr_to_fnentry)(note_fence), mkIRExprVec_0())));
 }
 
-/* Adds one to g_instructions. */
-static void count_instruction(IRSB *out) {
+static IRExpr *widened(IRSB *out, IRTemp value) {
+  IRType type = typeOfIRTemp(out->tyenv, value);
+  IROp op = type == Ity_I8 ? Iop_8Uto64 : type == Ity_I16 ? Iop_16Uto64 : Iop_32Uto64;
+  if (type == Ity_I64) return IRExpr_RdTmp(value);
+  IRTemp wide = newIRTemp(out->tyenv, Ity_I64);
+  addStmtToIRSB(out, IRStmt_WrTmp(wide, IRExpr_Unop(op, IRExpr_RdTmp(value))));
+  return IRExpr_RdTmp(wide);
+}
+
+/* Of a pair of words the first may be a lock. */
+static void call_locked(IRSB *out, const IRCAS *cas) {
+  UWord bytes = (UWord)sizeofIRType(typeOfIRTemp(out->tyenv, cas->oldLo));
+  IRExpr **arguments = mkIRExprVec_3(cas->addr, mkIRExpr_HWord(bytes), widened(out, cas->oldLo));
+  addStmtToIRSB(out, IRStmt_Dirty(unsafeIRDirty_0_N(3, "locked", VG_(fnptr_to_fnentry)(note_locked), arguments)));
+}
+
+/* Adds g_inside to a sum. */
+static void count_instruction(IRSB *out, ULong *sum) {
   IRTemp before = newIRTemp(out->tyenv, Ity_I64), after = newIRTemp(out->tyenv, Ity_I64);
-  IRExpr *at = mkIRExpr_HWord((HWord)&g_instructions);
+  IRTemp more = newIRTemp(out->tyenv, Ity_I64);
+  IRExpr *at = mkIRExpr_HWord((HWord)sum);
   addStmtToIRSB(out, IRStmt_WrTmp(before, IRExpr_Load(Iend_LE, Ity_I64, at)));
-  IRExpr *sum = IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(before), IRExpr_Const(IRConst_U64(1)));
-  addStmtToIRSB(out, IRStmt_WrTmp(after, sum));
+  addStmtToIRSB(out, IRStmt_WrTmp(more, IRExpr_Load(Iend_LE, Ity_I64, mkIRExpr_HWord((HWord)&g_inside))));
+  addStmtToIRSB(out, IRStmt_WrTmp(after, IRExpr_Binop(Iop_Add64, IRExpr_RdTmp(before), IRExpr_RdTmp(more))));
   addStmtToIRSB(out, IRStmt_Store(Iend_LE, at, IRExpr_RdTmp(after)));
 }
 
@@ -116,54 +170,71 @@ static Bool is_in_object(Addr a) {
   return is_asked_for(slash != NULL ? slash + 1 : name);
 }
 
-static void instrument_statement(IRSB *out, IRStmt *s, Bool counts) {
+static void instrument_before(IRSB *out, IRStmt *s) {
   switch (s->tag) {
     case Ist_WrTmp:
-      if (s->Ist.WrTmp.data->tag == Iex_Load) call(out, "load", note_load, s->Ist.WrTmp.data->Iex.Load.addr, counts);
+      if (s->Ist.WrTmp.data->tag == Iex_Load) call(out, "load", note_load, s->Ist.WrTmp.data->Iex.Load.addr);
       break;
-    case Ist_LoadG: call(out, "load", note_load, s->Ist.LoadG.details->addr, counts); break;
-    case Ist_Store: call(out, "store", note_store, s->Ist.Store.addr, counts); break;
-    case Ist_StoreG: call(out, "store", note_store, s->Ist.StoreG.details->addr, counts); break;
-    case Ist_CAS:
-      call(out, "store", note_store, s->Ist.CAS.details->addr, counts);
-      if (counts) call_locked(out);
-      break;
+    case Ist_LoadG: call(out, "load", note_load, s->Ist.LoadG.details->addr); break;
+    case Ist_Store: call(out, "store", note_store, s->Ist.Store.addr); break;
+    case Ist_StoreG: call(out, "store", note_store, s->Ist.StoreG.details->addr); break;
+    case Ist_CAS: call(out, "store", note_store, s->Ist.CAS.details->addr); break;
     case Ist_MBE:
-      if (counts && s->Ist.MBE.event == Imbe_Fence) call_locked(out);
+      if (s->Ist.MBE.event == Imbe_Fence) call_fence(out);
       break;
     default: break;
   }
+}
+
+static void instrument_after(IRSB *out, IRStmt *s) {
+  if (s->tag == Ist_CAS) call_locked(out, s->Ist.CAS.details);
+  if (s->tag != Ist_IMark) return;
+  count_instruction(out, &g_sum.instructions);
+  if (is_in_object(s->Ist.IMark.addr)) count_instruction(out, &g_sum.own);
 }
 
 static IRSB *instrument(VgCallbackClosure *closure, IRSB *in, const VexGuestLayout *layout,
                         const VexGuestExtents *extents, const VexArchInfo *host, IRType word, IRType host_word) {
   (void)closure, (void)layout, (void)extents, (void)host, (void)word, (void)host_word;
   IRSB *out = deepCopyIRSBExceptStmts(in);
-  Bool counts = False;
   for (Int i = 0; i < in->stmts_used; i++) {
     IRStmt *s = in->stmts[i];
     if (s == NULL || s->tag == Ist_NoOp) continue;
-    if (s->tag == Ist_IMark) {
-      counts = is_in_object(s->Ist.IMark.addr);
-      addStmtToIRSB(out, s);
-      if (counts) count_instruction(out);
-      continue;
-    }
-    instrument_statement(out, s, counts);
+    instrument_before(out, s);
     addStmtToIRSB(out, s);
+    instrument_after(out, s);
   }
   return out;
 }
 
 /* ---- the tool ---- */
 
+static void end_call(void) {
+  g_inside = 0;
+  g_sum.instructions -= g_request;
+  end_locks();
+}
+
+/* The call between the first two requests is empty. */
+static void measure_request(void) {
+  g_request = g_sum.instructions;
+  g_sum.instructions = 0;
+}
+
 static Bool take_request(ThreadId tid, UWord *arguments, UWord *answer) {
   (void)tid;
   if (!VG_IS_TOOL_USERREQ('H', 'L', arguments[0])) return False;
-  if (arguments[0] == LINES_BEGIN) g_begun = g_instructions;
-  else g_sum.instructions += g_instructions - g_begun;
-  g_measuring = arguments[0] == LINES_BEGIN;
   *answer = 1;
+  switch (arguments[0]) {
+    case LINES_BEGIN: g_measuring = True; break;
+    case LINES_END: g_measuring = False; break;
+    case LINES_CALL: g_inside = g_measuring || g_request == 0; break;
+    case LINES_RETURN:
+      if (g_inside) end_call();
+      if (g_request == 0) measure_request();
+      break;
+    default: return False;
+  }
   return True;
 }
 
@@ -172,14 +243,14 @@ static Bool take_option(const HChar *argument) {
   return False;
 }
 
-static void print_usage(void) { VG_(printf)("    --object=FILE,...         count instructions of these libraries\n"); }
+static void print_usage(void) { VG_(printf)("    --object=FILE,...         the allocator's libraries\n"); }
 static void print_debug_usage(void) {}
 static void begin(void) {}
 
 static void finish(Int status) {
   (void)status;
-  VG_(umsg)("instructions=%llu locked=%llu stores=%llu loads=%llu\n", g_sum.instructions, g_sum.locked, g_sum.stores,
-            g_sum.loads);
+  VG_(umsg)("own=%llu instructions=%llu locked=%llu locks=%llu stores=%llu loads=%llu\n", g_sum.own,
+            g_sum.instructions, g_sum.locked, g_sum.locks, g_sum.stores, g_sum.loads);
 }
 
 static void prepare(void) {

@@ -5,6 +5,8 @@
 
 #include <valgrind/valgrind.h>
 
-enum { LINES_BEGIN = VG_USERREQ_TOOL_BASE('H', 'L'), LINES_END };
+/* Calls between LINES_BEGIN and LINES_END count; each is between LINES_CALL and LINES_RETURN. The first such pair of all
+ * is empty: what it counts is the requests' own. */
+enum { LINES_BEGIN = VG_USERREQ_TOOL_BASE('H', 'L'), LINES_END, LINES_CALL, LINES_RETURN };
 
 #endif

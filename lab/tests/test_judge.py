@@ -6,6 +6,7 @@ from __future__ import annotations
 import tempfile
 import unittest
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from laboratory import lab
 from support import Scratch
 
 from hakmem.base.errors import Refusal
-from hakmem.process.peers import find_allocators
+from hakmem.process.peers import Allocator, find_allocators
+from hakmem_lab.bench.budget import Budget
 from hakmem_lab.judge import rows, table, verdict
 from hakmem_lab.judge.report import report
 from hakmem_lab.judge.rows import Row
-from hakmem_lab.judge.session import Order, measure_all, planned
+from hakmem_lab.judge.counted import count_all
+from hakmem_lab.judge.session import Order, finalists, measure_all, turns
 from hakmem_lab.pareto.configurations import Configuration
 from hakmem_lab.pareto.programs import Real
 
@@ -36,14 +39,18 @@ class Verdicts(unittest.TestCase):
     def test_the_best_peer_of_odd_rounds_is_judged_on_even_ones(self) -> None:
         """`a` is best in odd rounds; what it and `b` take in even ones does not choose."""
         duel = self.judged(runs("p", "hakmem", [100, 12, 100, 11]), runs("p", "a", [8, 10, 8, 20]), runs("p", "b", [9, 1, 9, 1]))
-        self.assertEqual((duel.peer, duel.ratio, duel.low), ("a", 1.1, None))
-        self.assertFalse(duel.lost)
+        self.assertEqual((duel.peer, duel.ratio, duel.low, duel.verdict), ("a", 1.1, None, "open"))
 
-    def test_lost_is_an_interval_wholly_above(self) -> None:
-        slow, mixed = [0, 20, 0, 21, 0, 22], [0, 9, 0, 21, 0, 22]
+    def test_a_verdict_is_of_the_whole_interval(self) -> None:
         peer = runs("p", "a", [10, 10, 10, 10, 10, 10])
-        self.assertTrue(self.judged(runs("p", "hakmem", slow), peer).lost)
-        self.assertFalse(self.judged(runs("p", "hakmem", mixed), peer).lost)
+        for even, word in (([20, 21, 22], "lost"), ([9, 21, 22], "open"), ([8, 8.1, 8.2], "ahead"),
+                           ([10, 10.1, 10.2], "level"), ([10.2, 10.4, 10.5], "near")):
+            ours = [cpu for one in even for cpu in (0, one)]
+            self.assertEqual(self.judged(runs("p", "hakmem", ours), peer).verdict, word)
+
+    def test_a_least_of_many_rounds_meets_no_least_of_few(self) -> None:
+        every = verdict.runs_of([*runs("p", "a", [9, 9, 1]), *runs("p", "b", [9, 9])], "ready")
+        self.assertEqual(verdict.against(verdict.common(every, ["a", "b"]), "a", "b", verdict.least_cpu), 1)
 
     def test_without_an_even_round_there_is_no_verdict(self) -> None:
         every = verdict.runs_of([*runs("p", "hakmem", [1]), *runs("p", "a", [1])], "ready")
@@ -70,10 +77,54 @@ class Sessions(Scratch):
         self.assertEqual([(row.program, row.round) for row in done], [("tiny", 1)] * 2 + [("tiny", 2)] * 2)
         self.assertEqual(len({row.digest for row in done}), 1)
         self.assertTrue(all(row.faults > 0 and row.peak_kib > 0 for row in done))
-        self.assertEqual({turn.program.name for turn in planned(order)}, {"broken"})
+        self.assertEqual({turn.program.name for turn in turns(order, 2)}, {"broken"})
         with redirect_stdout(StringIO()) as said:
             report(order.output)
         self.assertIn("hakmem: CPU ÷ best peer", said.getvalue())
+        self.assertIn("| tiny | open |", said.getvalue())
+
+    def order_of(self, rounds: int, minutes: float, *names: str) -> Order:
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        ours = [Configuration(name, Allocator(name, None, "", "aa")) for name in names]
+        return Order([self.TINY], ours, "ready", rounds, 60, folder / "rows.csv", Budget(60 * minutes))
+
+    def test_after_two_rounds_the_best_three_peers_go_on(self) -> None:
+        order = self.order_of(4, 0, "hakmem", "hakmem-copy", "a", "b", "glibc", "c", "d")
+        for name, cpu in (("hakmem", 9), ("hakmem-copy", 9), ("a", 5), ("b", 4), ("glibc", 8), ("c", 3), ("d", 2)):
+            for row in runs("tiny", name, [cpu, 7, 1]):
+                rows.append(order.output, row)
+        found = {turn.configuration.name for turn in turns(order, 4)}
+        self.assertEqual(found, {"hakmem", "hakmem-copy", "b", "glibc", "c", "d"})
+        self.assertEqual(len(finalists(order, {})), 6)
+
+    def test_rounds_are_added_while_a_verdict_is_open(self) -> None:
+        for ms, goes_on in (([10, 10, 10, 20, 10, 30], True), ([10] * 6, False), ([10, 10, 10, 10], True)):
+            order = self.order_of(len(ms), 1, "hakmem", "glibc")
+            for name in ("hakmem", "glibc"):
+                for row in runs("tiny", name, ms if name == "hakmem" else [10] * 6):
+                    rows.append(order.output, row)
+            self.assertEqual(bool(turns(order, len(ms) + 1)), goes_on, ms)
+
+    def test_no_round_is_added_without_minutes(self) -> None:
+        found, _ = find_allocators(self.places.so_file, [])
+        order = self.order_of(1, 0)
+        both = [Configuration(one.name, one) for one in found if one.name in ("hakmem", "glibc")]
+        self.assertEqual(measure_all(self.places, replace(order, configurations=both, regime="asis")), 0)
+        self.assertEqual({row.round for row in rows.read(order.output)}, {1})
+
+    def test_instructions_are_counted(self) -> None:
+        """Of all processes, proven, and the same within a thousandth in a second run."""
+        found, _ = find_allocators(self.places.so_file, [])
+        ours = [Configuration(one.name, one) for one in found if one.name == "hakmem"]
+        order = replace(self.order_of(1, 0), configurations=ours, regime="counted")
+        self.assertEqual(count_all(self.places, order), 0)
+        self.assertEqual(count_all(self.places, replace(order, output=order.output.with_name("again"))), 0)
+        once, again = (rows.read(path)[0].instructions for path in (order.output, order.output.with_name("again")))
+        self.assertGreater(once, 100000)
+        self.assertAlmostEqual(once / again, 1, 3)
+        with redirect_stdout(StringIO()) as said:
+            report(order.output)
+        self.assertIn("| instructions |", said.getvalue())
 
     def test_another_allocator_has_no_row(self) -> None:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))

@@ -17,32 +17,50 @@ from hakmem_lab.lines.building import built
 from hakmem_lab.lines.counting import PATTERNS, Counts, Row, count
 from hakmem_lab.lines.tables import lines_of
 
-# Each call adds one to a counter that all threads share, by a locked instruction.
+# Blocks are never free again. Before each call stands BEFORE, behind it AFTER.
 KNOWN = """\
-void *__libc_malloc(unsigned long);
-void __libc_free(void *);
-static _Alignas(64) long counter[8];
-void *malloc(unsigned long n) { __atomic_fetch_add(counter, 1, 5); return __libc_malloc(n); }
-void free(void *p) { __atomic_fetch_add(counter, 1, 5); __libc_free(p); }
+#include <pthread.h>
+static _Alignas(64) struct { long count, used; int lock; pthread_mutex_t mutex; } shared = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static _Alignas(64) char memory[1 << 26];
+void *malloc(unsigned long n) {
+  BEFORE;
+  char *p = memory + shared.used;
+  shared.used += (n + 15) & -16ul;
+  AFTER;
+  return p;
+}
+void free(void *p) { (void)p; BEFORE; AFTER; }
 """
+ADDITION = ("__atomic_fetch_add(&shared.count, 1, 5)", "")
+SPIN = ("while (__atomic_exchange_n(&shared.lock, 1, 2)) {}", "__atomic_store_n(&shared.lock, 0, 3)")
+MUTEX = ("pthread_mutex_lock(&shared.mutex)", "pthread_mutex_unlock(&shared.mutex)")
 
 
 class Lines(Scratch):
-    def known(self) -> Allocator:
+    def known(self, parts: tuple[str, str]) -> Allocator:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         (folder / "known.c").write_text(KNOWN)
-        library = folder / "libknown.so"
-        subprocess.run(["gcc", "-O2", "-shared", "-fPIC", "-fno-builtin", "-o", library, folder / "known.c"], check=True)
+        library, names = folder / "libknown.so", [f"-D{name}={text}" for name, text in zip(("BEFORE", "AFTER"), parts)]
+        words = ["gcc", "-O2", "-shared", "-fPIC", "-fno-builtin", *names, "-o", library, folder / "known.c", "-lpthread"]
+        subprocess.run(words, check=True)
         return Allocator("known", library, "")
 
     def test_counts_are_exact(self) -> None:
         """Each call has one locked instruction; the counter's line moves once in a turn."""
         for turn in (1, 4):
-            counts = count(built(), Row("burst", 2, turn), self.known(), 4000)
+            counts = count(built(), Row("burst", 2, turn), self.known(ADDITION), 4000)
             self.assertAlmostEqual(counts.locked, 1, 2)
+            self.assertEqual(counts.locks, 0)
             self.assertAlmostEqual(counts.stores, 1 / turn, 2)
             self.assertAlmostEqual(counts.loads, 1 / turn, 2)
             self.assertLess(counts.instructions, 20)
+
+    def test_a_lock_is_told_from_a_locked_instruction(self) -> None:
+        """Also where libc has both, as with most allocators: its mutex takes two locked instructions."""
+        for parts, locked in ((SPIN, 1), (MUTEX, 2)):
+            counts = count(built(), Row("burst", 2, 8), self.known(parts), 4000)
+            self.assertAlmostEqual(counts.locked, locked, 2)
+            self.assertAlmostEqual(counts.locks, 1, 2)
 
     def test_every_pattern_runs_on_hakmem(self) -> None:
         hakmem = hakmem_at(self.places.so_file)
@@ -58,7 +76,7 @@ class Lines(Scratch):
 
     def test_rows_behind_are_named(self) -> None:
         row = Row("burst", 2, 8)
-        found = {(row, "hakmem"): Counts(10, 0.5, 0, 0), (row, "a"): Counts(20, 0.25, 0, 0), (row, "b"): None}
+        found = {(row, "hakmem"): Counts(10, 0.5, 0.1, 0, 0), (row, "a"): Counts(20, 0.25, 0.1, 0, 0), (row, "b"): None}
         text = "\n".join(lines_of([row], ["hakmem", "a", "b"], found))
         self.assertIn("HAKMEM has the least in 0 of 1 rows; more than the best peer in: burst 2 (a)", text)
         self.assertIn("| burst, 2, 8 | 10.0 | 20.0 | – |", text)

@@ -5,5 +5,6 @@
     regimes            the state of the machine's huge pages before each run
     measure            one run, proven
     rows, session      the CSV, and all runs by turns
+    counted            one run under cachegrind: instructions, and misses of simulated caches
     verdict, report    the best peer of a program, chosen on odd rounds and judged on even ones
 """

@@ -19,9 +19,14 @@ judge_app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdown"
 @judge_app.callback(epilog=EPILOG)
 def judge(
     typer_context: typer.Context,
-    rounds: Annotated[int, typer.Option(help="Rounds, in which each program runs once on each.", metavar="N", min=1)] = 4,
+    rounds: Annotated[int, typer.Option(
+        help="Rounds; each program runs once on each allocator in the first two, on HAKMEM, glibc and its best three peers "
+        "in the next ones. Six are the fewest for a verdict.", metavar="N", min=1)] = 6,
+    minutes: Annotated[float, typer.Option(
+        help="After these rounds, as long at most for more rounds of programs whose verdict is open.", metavar="M", min=0)] = 0,
     regime: Annotated[str, typer.Option(
-        help="Huge pages before each run: `ready` (freed a moment ago), `rested` (3 s of rest) or `asis`.",
+        help="Huge pages before each run: `ready` (freed a moment ago), `rested` (3 s of rest) or `asis`; or `counted`: "
+        "instructions and simulated misses of one run under cachegrind, a minute each.",
         metavar="NAME")] = "ready",
     names: Annotated[Optional[str], typer.Option("--programs", help="Only these, with commas.", metavar="NAMES")] = None,
     config: Annotated[Optional[list[str]], typer.Option(
@@ -35,7 +40,8 @@ def judge(
     output: Annotated[Path, typer.Option(
         "--output", "-o", help="The rows; those that are there already are not measured again.", metavar="CSV",
     )] = Path("build") / "judge.csv",
-    timeout: Annotated[float, typer.Option(help="A run that takes longer is stopped.", metavar="S", min=0.1)] = 120,
+    timeout: Annotated[float, typer.Option(
+        help="A run that takes longer is stopped; times 60 under cachegrind.", metavar="S", min=0.1)] = 120,
     library: Annotated[Optional[Path], typer.Option(help="Another build of libhakmem.so.", metavar="FILE")] = None,
     build: Annotated[Optional[Path], typer.Option(
         help="Where libhakmem.so and the tools were built.", metavar="FOLDER")] = None,
@@ -51,7 +57,8 @@ def judge(
 
     if list_only:
         return show_list(names)
-    return carry_out(build, library, Wishes(rounds, regime, names, config or [], allocators, peer or [], output, timeout))
+    return carry_out(build, library, Wishes(
+        rounds, minutes, regime, names, config or [], allocators, peer or [], output, timeout))
 
 
 @judge_app.command()

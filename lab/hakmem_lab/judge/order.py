@@ -9,10 +9,12 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import HAKMEM, chosen, find_allocators
 from hakmem.process.places import find_places
-from hakmem_lab.pareto.configurations import Configuration, named, refuse_twins
+from hakmem_lab.bench.budget import Budget
 from hakmem_lab.judge import table
-from hakmem_lab.judge.regimes import REGIMES
+from hakmem_lab.judge.counted import count_all
+from hakmem_lab.judge.regimes import COUNTED, REGIMES
 from hakmem_lab.judge.session import Order, measure_all
+from hakmem_lab.pareto.configurations import Configuration, named, refuse_twins
 
 
 @dataclass(frozen=True)
@@ -20,6 +22,7 @@ class Wishes:
     """The options as they were given."""
 
     rounds: int
+    minutes: float
     regime: str
     programs: str | None
     configs: list[str]
@@ -31,8 +34,9 @@ class Wishes:
 
 def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     """The exit status."""
-    if wishes.regime not in REGIMES:
-        raise Refusal(f"--regime {wishes.regime}: expected {', '.join(REGIMES)}")
+    counts = wishes.regime == COUNTED
+    if wishes.regime not in REGIMES and not counts:
+        raise Refusal(f"--regime {wishes.regime}: expected {', '.join((*REGIMES, COUNTED))}")
     places = find_places(build, library)
     found, _ = find_allocators(places.so_file, wishes.peers)
     programs = table.installed(table.chosen(wishes.programs))
@@ -44,8 +48,9 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
         raise Refusal(f"--config needs {HAKMEM}: build it with `make`")
     configurations += [named(text, hakmem) for text in wishes.configs if hakmem]
     refuse_twins(configurations)
-    order = Order(programs, configurations, wishes.regime, wishes.rounds, wishes.timeout, wishes.output)
-    return measure_all(places, order)
+    order = Order(programs, configurations, wishes.regime, wishes.rounds, wishes.timeout, wishes.output,
+                  Budget(wishes.minutes * 60))
+    return count_all(places, order) if counts else measure_all(places, order)
 
 
 def show_list(names: str | None) -> int:

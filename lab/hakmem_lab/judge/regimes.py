@@ -4,6 +4,7 @@
     ready     500 MiB of huge pages were freed a moment ago, so that the kernel has them at hand
     rested    three seconds of rest: a virtual machine's host takes free memory back, and huge pages are dear
     asis      nothing is prepared
+    counted   not timed: one run under cachegrind, which counts instructions and simulates misses (counted.py)
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from time import sleep
 READY_BYTES = 500 << 20
 HUGE = 2 << 20
 REST_SECONDS = 3
+COUNTED = "counted"
 
 
 def ready() -> None:

@@ -1,56 +1,95 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The tables of `hakmem-lab judge report`, as Markdown."""
+"""The tables of `hakmem-lab judge report`, as Markdown: what was counted comes first, as it repeats."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
-from hakmem.process.peers import GLIBC, HAKMEM
+from hakmem.process.peers import GLIBC
 from hakmem_lab.judge import verdict
-from hakmem_lab.judge.rows import Row, read
+from hakmem_lab.judge.regimes import COUNTED
+from hakmem_lab.judge.rows import Row, is_hakmem, read
 from hakmem_lab.judge.verdict import Duel, Runs, against, least_cpu, middle
+
+Figure = Callable[[dict[int, Row]], float]
+COUNTS: dict[str, Figure] = {
+    "instructions": lambda runs: middle(runs, lambda row: row.instructions),
+    "misses of the first caches": lambda runs: middle(runs, lambda row: row.first_misses),
+    "misses of the last cache": lambda runs: middle(runs, lambda row: row.last_misses),
+}
 
 
 def report(file: Path) -> int:
     rows = read(file)
     if not rows:
         raise Refusal(f"{file}: no run that ended well")
-    for regime in dict.fromkeys(row.regime for row in rows):
-        print("\n".join(lines_of(rows, regime)))
+    regimes = list(dict.fromkeys(row.regime for row in rows))
+    for regime in sorted(regimes, key=lambda name: name != COUNTED):
+        print("\n".join(counted(rows) if regime == COUNTED else timed(rows, regime)))
     return 0
 
 
-def lines_of(rows: list[Row], regime: str) -> Iterator[str]:
+def names_of(rows: list[Row], regime: str, hakmem: bool) -> list[str]:
+    found = dict.fromkeys(row.configuration for row in rows
+                          if row.regime == regime and is_hakmem(row.allocator) == hakmem)
+    return list(found)
+
+
+# ---- counted ----
+
+def counted(rows: list[Row]) -> Iterator[str]:
+    runs = verdict.runs_of(rows, COUNTED)
+    ours, peers = names_of(rows, COUNTED, hakmem=True), names_of(rows, COUNTED, hakmem=False)
+    yield f"## {COUNTED}: {len(runs)} programs\n"
+    yield from means(runs, ours + peers, COUNTS)
+    yield ""
+    for name in ours:
+        yield f"| {name} ÷ fewest | " + " | ".join(COUNTS) + " |"
+        yield "|---|" + "---:|" * len(COUNTS)
+        for program, by in runs.items():
+            if name in by:
+                yield f"| {program} | " + " | ".join(fewest(by, name, peers, figure) for figure in COUNTS.values()) + " |"
+        yield ""
+
+
+def fewest(by: dict[str, dict[int, Row]], ours: str, peers: list[str], figure: Figure) -> str:
+    """Beside the peer with the least; in brackets its name."""
+    known = {peer: figure(by[peer]) for peer in peers if peer in by}
+    best = min(known, key=known.__getitem__, default=None)
+    if best is None or not known[best]:
+        return "–"
+    return f"{figure(by[ours]) / known[best]:.3f} ({best})"
+
+
+# ---- timed ----
+
+def timed(rows: list[Row], regime: str) -> Iterator[str]:
     runs = verdict.runs_of(rows, regime)
-    ours = names_of(rows, regime, hakmem=True)
-    peers = names_of(rows, regime, hakmem=False)
+    ours, peers = names_of(rows, regime, hakmem=True), names_of(rows, regime, hakmem=False)
+    shared = verdict.common(runs, ours + peers)
     rounds = max(row.round for row in rows if row.regime == regime)
-    yield f"## {regime}: {len(runs)} programs, {rounds} rounds\n"
-    yield from means(runs, ours + peers)
+    least = min((len(one) for by in shared.values() for one in by.values()), default=0)
+    yield f"## {regime}: {len(runs)} programs, up to {rounds} rounds\n"
+    yield f"Rounds that every allocator had, at least {least}:\n"
+    yield from means(shared, ours + peers, TIMED)
+    sums = [sum(faults(by[name]) for by in shared.values() if by.get(name)) / 1000 for name in ours + peers]
+    yield "| faults, thousands | " + " | ".join(f"{total:,.0f}" for total in sums) + " |"
     yield ""
     yield from programs(runs, ours + peers)
     yield ""
     for name in ours:
-        yield from judged(name, verdict.duels(runs, name, peers))
+        yield from judged(name, runs, peers)
     yield from differing(runs)
 
 
-def names_of(rows: list[Row], regime: str, hakmem: bool) -> list[str]:
-    """A library that is built as HAKMEM's peer under another name, such as a copy, counts as HAKMEM by its name."""
-    found = dict.fromkeys(row.configuration for row in rows if row.regime == regime
-                          and (row.allocator == HAKMEM or row.allocator.startswith(f"{HAKMEM}-")) == hakmem)
-    return list(found)
+def wall(runs: dict[int, Row]) -> float:
+    return middle(runs, lambda row: row.wall_us)
 
 
-def means(runs: Runs, names: list[str]) -> Iterator[str]:
-    yield "| ÷ glibc | " + " | ".join(names) + " |"
-    yield "|---|" + "---:|" * len(names)
-    for what, figure in (("CPU", least_cpu), ("peak RSS", peak), ("faults", faults)):
-        yield f"| {what} | " + " | ".join(shown(against(runs, name, GLIBC, figure)) for name in names) + " |"
-    sums = [sum(faults(by[name]) for by in runs.values() if name in by) / 1000 for name in names]
-    yield "| faults, thousands | " + " | ".join(f"{total:,.0f}" for total in sums) + " |"
+def median_cpu(runs: dict[int, Row]) -> float:
+    return middle(runs, lambda row: row.cpu_us)
 
 
 def peak(runs: dict[int, Row]) -> float:
@@ -59,6 +98,19 @@ def peak(runs: dict[int, Row]) -> float:
 
 def faults(runs: dict[int, Row]) -> float:
     return middle(runs, lambda row: row.faults)
+
+
+TIMED: dict[str, Figure] = {
+    "CPU, least": lambda runs: least_cpu(runs) or 0, "CPU, median": median_cpu, "wall, median": wall,
+    "peak RSS": peak, "faults": faults,
+}
+
+
+def means(runs: Runs, names: list[str], figures: dict[str, Figure]) -> Iterator[str]:
+    yield "| ÷ glibc | " + " | ".join(names) + " |"
+    yield "|---|" + "---:|" * len(names)
+    for what, figure in figures.items():
+        yield f"| {what} | " + " | ".join(shown(against(runs, name, GLIBC, figure)) for name in names) + " |"
 
 
 def programs(runs: Runs, names: list[str]) -> Iterator[str]:
@@ -75,17 +127,24 @@ def cell(runs: dict[int, Row] | None) -> str:
     return f"{(least_cpu(runs) or 0) / 1000:,.0f} {peak(runs) / 1024:,.0f} {faults(runs) / 1000:,.1f}"
 
 
-def judged(name: str, found: list[Duel]) -> Iterator[str]:
+# ---- verdicts ----
+
+def judged(name: str, runs: Runs, peers: list[str]) -> Iterator[str]:
+    found = sorted(verdict.duels(runs, name, peers), key=lambda one: -one.ratio)
     if not found:
         return
-    yield (f"{name}: CPU ÷ best peer {shown(verdict.mean(one.ratio for one in found))} over {len(found)} programs; lost: "
-           + (", ".join(told(one) for one in found if one.lost) or "none"))
-    yield "  by program: " + ", ".join(told(one) for one in sorted(found, key=lambda one: -one.ratio)) + "\n"
+    yield f"{name}: CPU ÷ best peer {shown(verdict.mean(one.ratio for one in found))} over {len(found)} programs\n"
+    yield "| program | verdict | CPU ÷ best peer, least | medians, 95 % interval | rounds | wall | peak | faults | best peer |"
+    yield "|---|---|---:|---:|---:|---:|---:|---:|---|"
+    for one in found:
+        yield told(one, runs[one.program], name)
+    yield ""
 
 
-def told(one: Duel) -> str:
-    span = f" ({one.low:.2f} to {one.high:.2f})" if one.low is not None else ""
-    return f"{one.program} {one.ratio:.2f}{span} {one.peer}"
+def told(one: Duel, by: dict[str, dict[int, Row]], ours: str) -> str:
+    span = f"{one.low:.2f} to {one.high:.2f}" if one.low is not None else "–"
+    beside = " | ".join(f"{figure(by[ours]) / (figure(by[one.peer]) or 1):.2f}" for figure in (wall, peak, faults))
+    return f"| {one.program} | {one.verdict} | {one.ratio:.3f} | {span} | {len(by[ours])} | {beside} | {one.peer} |"
 
 
 def differing(runs: Runs) -> Iterator[str]:

@@ -1,27 +1,36 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """All runs by turns: in each round each program runs once on each configuration, in an order that moves on.
 
-A run that the CSV holds is not made again.
+After two rounds a program runs on HAKMEM, glibc, and its best three peers only. With minutes to spend, rounds are added
+for each program whose verdict is open. A run that the CSV holds is not made again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 from hakmem.base.console import stderr_console
 from hakmem.base.errors import Refusal
 from hakmem.base.scratch import scratch_folder
+from hakmem.process.peers import GLIBC
 from hakmem.process.places import Places
+from hakmem_lab.bench.budget import Budget
 from hakmem_lab.bench.progress import Progress
+from hakmem_lab.judge import rows as lines
+from hakmem_lab.judge import verdict
+from hakmem_lab.judge.measure import measure
+from hakmem_lab.judge.rows import Row, is_hakmem
 from hakmem_lab.pareto.configurations import Configuration
 from hakmem_lab.pareto.perform import Context
 from hakmem_lab.pareto.programs import Real
-from hakmem_lab.judge import rows as lines
-from hakmem_lab.judge.measure import measure
 
 SOME_FAILED = 1
+OPENING = 2  # rounds in which every configuration runs
+FINALISTS = 3
+WHOLE = 1.0  # of the budget
 
 
 @dataclass(frozen=True)
@@ -32,6 +41,7 @@ class Order:
     rounds: int
     timeout: float
     output: Path
+    budget: Budget = field(default_factory=lambda: Budget(0))  # for rounds beyond `rounds`
 
 
 @dataclass(frozen=True)
@@ -41,41 +51,81 @@ class Turn:
     round: int
 
 
-def turns(order: Order) -> Iterator[Turn]:
-    for number in range(1, order.rounds + 1):
-        for place, program in enumerate(order.programs):
-            at = (number + place) % len(order.configurations)
-            for configuration in order.configurations[at:] + order.configurations[:at]:
-                yield Turn(program, configuration, number)
+# ---- the plan of a round ----
+
+def turns(order: Order, number: int) -> list[Turn]:
+    """Of round `number`, by what the CSV holds; those that it holds already are left out."""
+    before = lines.read(order.output) if order.output.exists() else []
+    keys, runs = {row.key for row in before}, verdict.runs_of(before, order.regime)
+    return [turn for turn in planned(order, number, runs) if key_of(order, turn) not in keys]
 
 
-def planned(order: Order) -> list[Turn]:
-    before = {row.key for row in lines.read(order.output)} if order.output.exists() else set()
-    return [turn for turn in turns(order) if (
-        turn.program.name, order.regime, turn.configuration.name, turn.configuration.allocator.sha256, turn.round,
-    ) not in before]
+def planned(order: Order, number: int, runs: verdict.Runs) -> Iterator[Turn]:
+    for place, program in enumerate(order.programs):
+        by = runs.get(program.name, {})
+        if number > order.rounds and not is_open(order, program.name, by):
+            continue
+        field = order.configurations if number <= OPENING else finalists(order, by)
+        at = (number + place) % len(field)
+        for configuration in field[at:] + field[:at]:
+            yield Turn(program, configuration, number)
 
+
+def key_of(order: Order, turn: Turn) -> tuple[str, str, str, str, int]:
+    on = turn.configuration
+    return turn.program.name, order.regime, on.name, on.allocator.sha256, turn.round
+
+
+def finalists(order: Order, by: dict[str, dict[int, Row]]) -> list[Configuration]:
+    """The best by their CPU time in the opening rounds."""
+    def opening(peer: Configuration) -> float:
+        return verdict.least_cpu(by.get(peer.name, {}), lambda number: number <= OPENING) or float("inf")
+
+    stays = [one for one in order.configurations if is_hakmem(one.allocator.name) or one.allocator.name == GLIBC]
+    peers = sorted((one for one in order.configurations if one not in stays), key=opening)
+    kept = [*stays, *peers[:FINALISTS]]
+    return [one for one in order.configurations if one in kept]
+
+
+def is_open(order: Order, program: str, by: dict[str, dict[int, Row]]) -> bool:
+    """A program that failed on all has no verdict, and gets none by more rounds."""
+    ours = next((one.name for one in order.configurations if is_hakmem(one.allocator.name)), None)
+    peers = [one.name for one in order.configurations if not is_hakmem(one.allocator.name)]
+    found = verdict.duel(program, by, ours, peers) if ours else None
+    return found is not None and found.verdict == verdict.OPEN
+
+
+# ---- runs ----
 
 def measure_all(places: Places, order: Order) -> int:
     """The exit status. A program that failed on a configuration is not tried again on that configuration."""
-    todo, failed = planned(order), set()
+    failed: set[tuple[str, str]] = set()
     order.output.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder() as scratch, Progress(stderr_console()) as progress:
         context = Context(places, scratch, order.timeout)
-        progress.begin(f"judge, {order.regime}", len(todo))
-        for turn in todo:
-            progress.step(f"round {turn.round}, {turn.program.name} on {turn.configuration.name}")
-            name = turn.program.name, turn.configuration.name
-            if name not in failed:
-                row = one_row(context, order.regime, turn)
-                lines.append(order.output, row)
-                if row.outcome != lines.OK:
-                    failed.add(name)
-                    progress.say(f"hakmem: {name[0]} on {name[1]}: {row.outcome}")
+        for number in count(1):
+            todo = turns(order, number)
+            if number > order.rounds and (not todo or order.budget.over(WHOLE)):
+                break
+            progress.begin(f"judge, {order.regime}, round {number}", len(todo))
+            for turn in todo:
+                measure_turn(context, order, turn, failed, progress)
     return SOME_FAILED if failed else 0
 
 
-def one_row(context: Context, regime: str, turn: Turn) -> lines.Row:
+def measure_turn(context: Context, order: Order, turn: Turn, failed: set[tuple[str, str]], progress: Progress) -> None:
+    progress.step(f"{turn.program.name} on {turn.configuration.name}")
+    name = turn.program.name, turn.configuration.name
+    if name in failed or (turn.round > order.rounds and order.budget.over(WHOLE)):
+        return
+    row = one_row(context, order.regime, turn)
+    lines.append(order.output, row)
+    if row.outcome != lines.OK:
+        failed.add(name)
+        progress.say(f"hakmem: {name[0]} on {name[1]}: {row.outcome}")
+
+
+def one_row(context: Context, regime: str, turn: Turn) -> Row:
     try:
         used, digest = measure(context, turn.program, turn.configuration, regime)
     except Refusal as refusal:

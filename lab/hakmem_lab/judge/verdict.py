@@ -3,7 +3,9 @@
 
     figure of CPU time      least of the rounds
     best peer of a program  the peer with the least CPU time in odd rounds; all ratios to it are of even rounds
-    lost                    the 95 % interval of CPU ÷ best peer, even rounds drawn again, lies wholly above 1.03
+    verdict of a program    of the 95 % interval of CPU ÷ best peer, even rounds drawn again:
+                            lost above 1.03, ahead below 1/1.03, level between the two, else open while it is wider than
+                            0.05, and near when it is not
     control                 a second copy of HAKMEM goes through the same: its distance from HAKMEM is noise
 """
 
@@ -18,9 +20,11 @@ from hakmem_lab.bench.statistics import geometric_mean
 from hakmem_lab.judge.rows import Row
 
 LOST = 1.03
+WIDTH = 0.05
 RESAMPLES = 2000
 SEED = 1963
 FEWEST = 3  # even rounds of an interval
+OPEN = "open"
 
 Runs = dict[str, dict[str, dict[int, Row]]]  # by program, configuration, and round
 
@@ -41,6 +45,16 @@ def even(number: int) -> bool:
     return number % 2 == 0
 
 
+def common(runs: Runs, names: list[str]) -> Runs:
+    """Only rounds that every configuration had, so that a least of many rounds meets no least of few."""
+    found: Runs = {}
+    for program, by in runs.items():
+        had = [set(by[name]) for name in names if by.get(name)]
+        shared = set.intersection(*had) if had else set()
+        found[program] = {name: {number: row for number, row in one.items() if number in shared} for name, one in by.items()}
+    return found
+
+
 def least_cpu(runs: dict[int, Row], part: Callable[[int], bool] = lambda number: True) -> float | None:
     return min((float(row.cpu_us) for number, row in runs.items() if part(number)), default=None)
 
@@ -58,8 +72,16 @@ class Duel:
     high: float | None = None
 
     @property
-    def lost(self) -> bool:
-        return self.low is not None and self.low > LOST
+    def verdict(self) -> str:
+        if self.low is None or self.high is None:
+            return OPEN
+        if self.low > LOST:
+            return "lost"
+        if self.high < 1 / LOST:
+            return "ahead"
+        if self.low >= 1 / LOST and self.high <= LOST:
+            return "level"
+        return OPEN if self.high - self.low > WIDTH else "near"
 
 
 def best_peer(by: dict[str, dict[int, Row]], peers: list[str]) -> str | None:
@@ -101,5 +123,5 @@ def mean(values: Iterable[float | None]) -> float | None:
 
 def against(runs: Runs, name: str, base: str, figure: Callable[[dict[int, Row]], float | None]) -> float | None:
     """The geometric mean over the programs that both have."""
-    pairs = [(figure(by[name]), figure(by[base])) for by in runs.values() if name in by and base in by]
+    pairs = [(figure(by[name]), figure(by[base])) for by in runs.values() if by.get(name) and by.get(base)]
     return mean(a / b for a, b in pairs if a and b)

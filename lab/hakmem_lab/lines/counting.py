@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """One run of a pattern on an allocator, under the tool: figures for each call of malloc and free.
 
-Only instructions of the allocator's own library count, so a run that another library served has none.
+Whatever runs within a call counts, libc's functions too. A run in which the allocator's own library had no instruction
+was served by another one, and has no figures.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hakmem_lab.lines.building import Built
 PATTERNS = ("burst", "exchange", "larson", "pass", "rings", "sharing", "xmalloc", "server")
 TIMEOUT = 300
 PROXY = "_proxy"  # libtbbmalloc_proxy.so hands the calls on to libtbbmalloc.so
-FIGURES = re.compile(r"instructions=(\d+) locked=(\d+) stores=(\d+) loads=(\d+)")
+FIGURES = re.compile(r"own=(\d+) instructions=(\d+) locked=(\d+) locks=(\d+) stores=(\d+) loads=(\d+)")
 
 
 @dataclass(frozen=True)
@@ -33,10 +34,11 @@ class Row:
 
 @dataclass(frozen=True)
 class Counts:
-    """Per call. Stores to and loads of lines of cache that another thread wrote last."""
+    """Per call. Locks that were taken; stores to and loads of lines of cache that another thread wrote last."""
 
     instructions: float
     locked: float
+    locks: float
     stores: float
     loads: float
 
@@ -59,7 +61,7 @@ def count(built: Built, row: Row, allocator: Allocator, calls: int, environ: Map
     made, found = re.search(r"calls=(\d+)", done.stdout), FIGURES.search(said)
     if done.returncode != 0 or not made or not found:
         raise Refusal(f"exited with {done.returncode} under valgrind")
-    figures = [int(number) / int(made[1]) for number in found.groups()]
-    if figures[0] < 1:
+    own, *figures = (int(number) / int(made[1]) for number in found.groups())
+    if own < 1:
         raise Refusal(f"was served by something else than {name}")
     return Counts(*figures)

@@ -17,7 +17,7 @@ from hakmem_lab.lines.counting import Counts, Row, count
 Found = dict[tuple[Row, str], Optional[Counts]]
 SOME_FAILED = 1
 TITLES = {
-    "instructions": "instructions", "locked": "locked instructions",
+    "instructions": "instructions", "locked": "locked instructions", "locks": "locks taken",
     "stores": "stores to a line that another thread wrote last",
     "loads": "first loads of a line that another thread wrote last",
 }
