@@ -73,11 +73,12 @@ class Kills(KeptCase):
         return total(profile, "inuse_space"), rss - own_bytes(live)
 
     def test_what_is_in_use_is_what_was_resident(self) -> None:
-        """Within 5 %; one in fifty may be off by more, as what was freed a moment ago is still resident."""
+        """Within 5 %; one in fifty may be off by more, as what was freed a moment ago is still resident. At that rate one
+        run in 140 of 20 kills has more than two."""
         chance = random.Random(13)
         pairs = [self.killed(chance.random() / 4) for _ in range(KILLS)]
         shares = [in_use / rss for in_use, rss in pairs]
-        self.assertLessEqual(sum(abs(share - 1) > 0.05 for share in shares), max(1, KILLS // 50), shares)
+        self.assertLessEqual(sum(abs(share - 1) > 0.05 for share in shares), max(2, KILLS // 25), shares)
         self.assertLess(max(abs(share - 1) for share in shares), 0.1, shares)
         self.assertAlmostEqual(sum(shares) / KILLS, 1, delta=0.04)
 
