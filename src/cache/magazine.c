@@ -462,7 +462,7 @@ HAK_INLINE enum hak_route refill_magazine(struct hak_context *x, unsigned c, boo
   enum hak_route route = HAK_ROUTE_depot;
   size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
   if (n == 0) {
-    n = hak_backing_fill(c, run, &x->slab[c], slots, want);
+    n = hak_backing_fill(c, run, x->capacity[c] <= first_capacity(c) ? NULL : &x->slab[c], slots, want);
     route = HAK_ROUTE_slab;
   }
   hak_store_release(&x->top[c], slots + n);
@@ -476,11 +476,9 @@ static void *pop_block(struct hak_context *x, unsigned c) {
 }
 
 HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
-  uint32_t current = HAK_NO_UNIT;
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  hak_backing_fill(c, run, &current, &p, 1);
-  hak_slab_release(c, &current);
+  hak_backing_fill(c, run, NULL, &p, 1);
   return p;
 }
 
