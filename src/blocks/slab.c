@@ -119,36 +119,6 @@ void hak_slab_lock(struct hak_slab_class *k, unsigned c) {
   if (hak_lock_take(&k->lock)) rebuild_class(k, c);
 }
 
-/* ---- lists ---- */
-
-/* Lists a slab that is in no bin; closes an empty one beyond the EMPTY_KEPT of the class. */
-static void list_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
-  bool empty = s->free == g_class[s->size_class].slots;
-  if (empty && k->empties >= EMPTY_KEPT) {
-    close_slab_locked(k, s);
-    return;
-  }
-  k->empties += empty;
-  link_slab(k, s);
-}
-
-/* The count of free slots reached a new bin, or all slots are free. */
-static HAK_NOINLINE void move_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
-  unlink_slab(k, s);
-  list_slab_locked(k, s);
-}
-
-/* Lists the slab that *current names, if any, for all threads. */
-static void disown_locked(struct hak_slab_class *k, uint32_t *current) {
-  if (*current == HAK_NO_UNIT) return;
-  struct hak_unit *s = hak_range_entry(*current);
-  hak_store(current, HAK_NO_UNIT);
-  __asm__ volatile("" ::: "memory");
-  if (!s->owned) return;
-  s->owned = 0;
-  if (s->free != 0) list_slab_locked(k, s);
-}
-
 /* ---- fill ---- */
 
 static struct hak_unit *take_partial_locked(struct hak_slab_class *k) {
@@ -236,20 +206,30 @@ static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, cons
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   struct hak_slab_class *k = hak_slab_of(c);
   struct hak_opened opened = {.units = 0};
-  uint32_t shared = HAK_NO_UNIT, *slab = current != NULL ? current : &shared;
   if (HAK_UNLIKELY(k == NULL) && (k = begin_class(c)) == NULL) return 0;
   hak_slab_lock(k, c);
-  size_t n = fill_locked(k, c, slab, out + want, want, &opened);
+  size_t n = fill_locked(k, c, current, out + want, want, &opened);
   hak_store(&k->handed_out, k->handed_out + n);
-  if (HAK_LIKELY(opened.units == 0)) disown_locked(k, &shared);
   hak_lock_drop(&k->lock);
   if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, &opened);
-  hak_slab_release(c, &shared);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
   return n;
 }
 
 /* ---- put ---- */
+
+/* The count of free slots reached a new bin, or all slots are free: moves the slab, or closes an empty slab beyond the
+ * EMPTY_KEPT of the class. */
+static HAK_NOINLINE void move_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
+  bool empty = s->free == g_class[s->size_class].slots;
+  unlink_slab(k, s);
+  if (empty && k->empties >= EMPTY_KEPT) {
+    close_slab_locked(k, s);
+    return;
+  }
+  k->empties += empty;
+  link_slab(k, s);
+}
 
 void hak_slab_hide_slots_locked(struct hak_slab_class *k, struct hak_unit *s, uint32_t n) {
   bool listed = s->bin != HAK_SLAB_NO_BIN;
@@ -450,11 +430,26 @@ void hak_slab_die(const struct hak_fault *fault, const void *caller) {
 
 /* ---- release, trim, sums ---- */
 
+static void disown_locked(struct hak_slab_class *k, struct hak_unit *s) {
+  const struct hak_class *class = &g_class[s->size_class];
+  s->owned = 0;
+  if (s->free == 0) return;
+  if (s->free == class->slots && k->empties >= EMPTY_KEPT) {
+    close_slab_locked(k, s);
+    return;
+  }
+  k->empties += s->free == class->slots;
+  link_slab(k, s);
+}
+
 void hak_slab_release(unsigned c, uint32_t *current) {
   if (*current == HAK_NO_UNIT) return;
   struct hak_slab_class *k = hak_slab_of(c);
+  struct hak_unit *s = hak_range_entry(*current);
   hak_slab_lock(k, c);
-  disown_locked(k, current);
+  hak_store(current, HAK_NO_UNIT);
+  __asm__ volatile("" ::: "memory");
+  if (s->owned) disown_locked(k, s);
   hak_lock_drop(&k->lock);
 }
 

@@ -24,7 +24,7 @@
 #include "tables/settings.h"
 
 enum {
-  FIRST_BYTES = 2048,       /* [bytes] blocks of a new magazine */
+  FIRST_BYTES = 2048,       /* [bytes] blocks of a new magazine; up to here a thread owns no slab */
   FIRST_CAPACITY = 31,
   FLUSH_STEPS = 192,        /* of a flush to the slabs: bounds the time of a free */
   GAP_BLOCKS = 32,
@@ -443,7 +443,10 @@ static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *f
   if (HAK_UNLIKELY(hak_load(&x->ceiling[c]) == NULL)) open_class(x, c, fault);
 }
 
+/* The fence stands between the claim of the context, which mark_all looks for, and the look at the observers. */
 void hak_magazine_mark(struct hak_context *x) {
+  hak_fence();
+  if (hak_load(&x->eyes) == hak_calls_observers()) return;
   uint32_t visit = enter_context(x);
   mark_classes(x);
   leave_context(x, visit);
@@ -456,13 +459,22 @@ static size_t take_from_depot(unsigned c, void **out, size_t n) {
   return n;
 }
 
+/* Blocks of a slab that stays listed for all threads: threads that need little of a class share pages. */
+static HAK_NOINLINE size_t fill_shared(unsigned c, bool run, void **out, size_t want) {
+  uint32_t current = HAK_NO_UNIT;
+  size_t n = hak_backing_fill(c, run, &current, out, want);
+  hak_slab_release(c, &current);
+  return n;
+}
+
 HAK_INLINE enum hak_route refill_magazine(struct hak_context *x, unsigned c, bool run) {
   size_t want = hak_min((x->capacity[c] + 1u) / 2, HAK_DEPOT_PACK);
   void **slots = x->slots[c];
   enum hak_route route = HAK_ROUTE_depot;
   size_t n = hak_depot_has(c) ? take_from_depot(c, slots, want) : 0;
   if (n == 0) {
-    n = hak_backing_fill(c, run, x->capacity[c] <= first_capacity(c) ? NULL : &x->slab[c], slots, want);
+    bool shares = x->capacity[c] * g_class[c].bytes <= FIRST_BYTES;
+    n = HAK_UNLIKELY(shares) ? fill_shared(c, run, slots, want) : hak_backing_fill(c, run, &x->slab[c], slots, want);
     route = HAK_ROUTE_slab;
   }
   hak_store_release(&x->top[c], slots + n);
@@ -478,7 +490,7 @@ static void *pop_block(struct hak_context *x, unsigned c) {
 HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  hak_backing_fill(c, run, NULL, &p, 1);
+  fill_shared(c, run, &p, 1);
   return p;
 }
 
@@ -605,6 +617,15 @@ void hak_magazine_end_all(struct hak_context *x, struct hak_fault *fault) {
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault) {
   hak_magazine_end_all(x, fault);
   hak_registry_retire(x);
+}
+
+void hak_magazine_leave(struct hak_context *x, struct hak_fault *fault) {
+  *fault = (struct hak_fault){HAK_ERROR_none, NULL};
+  if (hak_magazine_is_short() || !hak_registry_park(x)) hak_magazine_bury(x, fault);
+}
+
+void hak_magazine_bury_parked(bool all, struct hak_fault *fault) {
+  for (struct hak_context *x; (x = hak_registry_unpark(all)) != NULL;) hak_magazine_bury(x, fault);
 }
 
 void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {

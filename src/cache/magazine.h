@@ -71,6 +71,12 @@ void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak
 /* Empties the context of a thread that has ended, and retires the context for reuse. */
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault);
 
+/* Ends the context of a thread that ends: parks it for the next thread, or buries it where that would hold too much. */
+void hak_magazine_leave(struct hak_context *x, struct hak_fault *fault);
+
+/* Buries the contexts that were parked at the last call already; all: every parked one. */
+void hak_magazine_bury_parked(bool all, struct hak_fault *fault);
+
 /* Puts all blocks back and releases the arrays, current slabs and budget. */
 void hak_magazine_end_all(struct hak_context *x, struct hak_fault *fault);
 

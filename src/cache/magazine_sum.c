@@ -77,6 +77,7 @@ bool hak_magazine_holds(unsigned c, const void *p) {
 /* ---- unused blocks of the depot ---- */
 
 void hak_magazine_age_depot(struct hak_fault *fault) {
+  hak_magazine_bury_parked(false, fault);
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
     size_t blocks = hak_depot_blocks(c);
     if (blocks != 0 && blocks == g_depot_blocks[c]) hak_magazine_drain_class(c, fault);
