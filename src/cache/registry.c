@@ -46,7 +46,7 @@ static void take_registry_lock(void) {
   uint64_t generation = hak_load(&g_fork.generation);
   if (HAK_LIKELY(g_registry.generation == generation)) return;
   g_registry.generation = generation;
-  g_registry.parked = NULL;
+  hak_store(&g_registry.parked, NULL);
   g_registry.parked_bytes = 0;
 }
 
@@ -72,7 +72,7 @@ static struct hak_context *idle_or_new_locked(void) {
 static struct hak_context *unpark_locked(struct hak_context **link) {
   struct hak_context *x = *link;
   if (x == NULL) return NULL;
-  *link = x->idle;
+  hak_store(link, x->idle);
   x->parked = NOT_PARKED;
   g_registry.parked_bytes -= x->parked_bytes;
   return x;
@@ -110,7 +110,7 @@ bool hak_registry_park(struct hak_context *x) {
     g_registry.parked_bytes += x->parked_bytes = (uint32_t)bytes;
     x->parked = PARKED;
     x->idle = g_registry.parked;
-    g_registry.parked = x;
+    hak_store(&g_registry.parked, x);
     hak_store(&g_registry.count, g_registry.count - 1);
   }
   hak_lock_drop(&g_registry.lock);

@@ -9,6 +9,8 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -25,6 +27,7 @@ extern "C" {
 #include "cache/registry.h"
 #include "entry/thread.h"
 #include "internal.h"
+#include "tables/calls.h"
 #include "tables/classes.h"
 #include "tables/range.h"
 #include "tables/meta.h"
@@ -417,6 +420,174 @@ TEST(Magazine, AnExitGivesEverythingBack) {
   EXPECT_EQ(hak_inside_budget(), 0u);
   EXPECT_EQ(hak_slab_bytes(), 0u);
   EXPECT_EQ(hak_bytes_in_use(), 0u);
+}
+
+/* ---- parked contexts ---- */
+
+/* A thread that allocates and frees n blocks of each of 16 sizes; returns its context, with the blocks that it freed. */
+Context *lives(size_t n, std::vector<void *> *blocks = nullptr) {
+  Context *x = nullptr;
+  std::thread([&] {
+    std::vector<void *> mine;
+    mine.reserve(16 * n);
+    for (size_t i = 0; i < 16 * n; i++) mine.push_back(hak_malloc(16 + i % 16 * 32));
+    for (void *p : mine) hak_free(p);
+    x = hak_context;
+    if (blocks != nullptr) *blocks = mine;
+  }).join();
+  return x;
+}
+
+size_t in_magazines(const Context *x) {
+  size_t n = 0;
+  for (unsigned c = 1; c < HAK_CLASSES; c++) n += hak_magazine_blocks(x, c);
+  return n;
+}
+
+void bury_parked(bool all) {
+  struct hak_fault fault = {HAK_ERROR_none, nullptr};
+  hak_magazine_bury_parked(all, &fault);
+  EXPECT_EQ(fault.error, HAK_ERROR_none);
+}
+
+TEST(Magazine, TheNextThreadGetsWhatTheLastOneLeft) {
+  burst(HAK_CLASS_64, 1);
+  std::vector<void *> first, second;
+  Context *x = lives(8, &first);
+  EXPECT_EQ(hak_registry_count(), 1u);
+  EXPECT_GT(in_magazines(x), 0u);
+  const uint64_t before = operations;
+  EXPECT_EQ(lives(8, &second), x);
+  EXPECT_EQ(operations, before) << "no refill, no flush";
+  std::sort(first.begin(), first.end());
+  std::sort(second.begin(), second.end());
+  EXPECT_EQ(first, second);
+}
+
+TEST(Magazine, ParkedMagazinesAreBounded) {
+  constexpr unsigned kThreads = 64;
+  Barrier barrier(kThreads);
+  std::vector<std::thread> threads;
+  burst(HAK_CLASS_64, 1);
+  for (unsigned t = 0; t < kThreads; t++) {
+    threads.emplace_back([&] {
+      for (unsigned c = 1; c <= HAK_CLASS_1024; c++) burst(c, 64);
+      barrier.wait();
+    });
+  }
+  for (auto &thread : threads) thread.join();
+  size_t parked = 0, contexts = 0;
+  for (Context *x = hak_registry_first(); x != nullptr; x = x->next) {
+    if (x == hak_context || !x->in_use) continue;
+    parked += x->all_bytes;
+    contexts++;
+  }
+  EXPECT_GT(contexts, 0u);
+  EXPECT_LE(parked, 512 * kKiB);
+  EXPECT_EQ(hak_registry_count(), 1u);
+  EXPECT_EQ(hak_inside_budget(), reserved_by_all());
+}
+
+TEST(Magazine, ManyThreadsOfFewBlocksParkFewContexts) {
+  constexpr unsigned kThreads = 200;
+  Barrier barrier(kThreads);
+  std::vector<std::thread> threads;
+  for (unsigned t = 0; t < kThreads; t++) {
+    threads.emplace_back([&] {
+      hak_free(hak_malloc(16));
+      barrier.wait();
+    });
+  }
+  for (auto &thread : threads) thread.join();
+  size_t contexts = 0;
+  for (Context *x = hak_registry_first(); x != nullptr; x = x->next) contexts += x != hak_context && x->in_use;
+  EXPECT_GT(contexts, 0u);
+  EXPECT_LE(contexts, 64u);
+}
+
+TEST(Magazine, WhatStaysParkedForTwoLooksIsBuried) {
+  burst(HAK_CLASS_64, 1);
+  Context *x = lives(8);
+  bury_parked(false);
+  EXPECT_TRUE(x->in_use);
+  EXPECT_EQ(lives(8), x) << "parked anew";
+  bury_parked(false);
+  EXPECT_TRUE(x->in_use);
+  bury_parked(false);
+  EXPECT_FALSE(x->in_use);
+  EXPECT_EQ(in_magazines(x), 0u);
+  EXPECT_EQ(hak_registry_count(), 1u);
+  EXPECT_EQ(hak_inside_budget(), reserved_by_all());
+}
+
+TEST(Magazine, ATrimBuriesParkedContexts) {
+  burst(HAK_CLASS_64, 1);
+  Context *x = lives(8);
+  hak_trim(0);
+  EXPECT_FALSE(x->in_use);
+  EXPECT_EQ(hak_slab_bytes(), 0u);
+}
+
+TEST(Magazine, ThatAThreadWasParkedIsSeenByObservers) {
+  burst(HAK_CLASS_64, 1);
+  Context *x = lives(8);
+  ASSERT_EQ(hak_set("profile_bytes", "64"), 0);
+  std::thread([&] {
+    hak_free(hak_malloc(16));
+    EXPECT_EQ(hak_context, x);
+    EXPECT_EQ(x->eyes, hak_calls_observers());
+  }).join();
+}
+
+/* A fork's child takes no context that was parked before: it is emptied like one whose thread vanished. */
+TEST(Magazine, AChildBuriesParkedContexts) {
+  if (HAK_TSAN) GTEST_SKIP() << "a thread after a fork";
+  burst(HAK_CLASS_64, 1);
+  Context *x = lives(8);
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    const uint64_t before = operations;
+    Context *mine = lives(8);
+    const bool refilled = operations != before, same = lives(8) == mine, one = hak_registry_count() == 1;
+    _exit(refilled + 2 * same + 4 * one + 8 * (hak_inside_budget() == reserved_by_all()));
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 15 << 8);
+  EXPECT_EQ(lives(8), x) << "the parent's stays";
+}
+
+/* As if a fork had lost a thread that held the registry's lock. */
+TEST(Magazine, ARegistryThatAForkInterruptedIsRebuilt) {
+  lives(8);
+  hak_inside_vanish(&g_registry.lock);
+  const uint64_t before = operations;
+  Context *mine = lives(8);
+  EXPECT_NE(operations, before) << "buried first";
+  EXPECT_EQ(hak_registry_count(), hak_context == &g_empty_context ? 0u : 1u);
+  EXPECT_EQ(lives(8), mine);
+  bury_parked(true);
+  EXPECT_FALSE(mine->in_use);
+}
+
+/* ---- slabs ---- */
+
+TEST(Magazine, ThreadsThatNeedLittleShareASlab) {
+  std::vector<char *> blocks(8);
+  for (char *&p : blocks) {
+    std::thread([&] { p = static_cast<char *>(hak_malloc(64)); }).join();
+    hak_trim(0); /* no thread inherits a magazine */
+  }
+  const size_t first = hak_range_run_of(blocks[0]);
+  for (char *p : blocks) EXPECT_EQ(hak_range_run_of(p), first);
+  std::vector<char *> many(2000), others(2000);
+  for (auto *mine : {&many, &others}) {
+    std::thread([&] {
+      for (char *&p : *mine) p = static_cast<char *>(hak_malloc(64));
+    }).join();
+  }
+  EXPECT_NE(hak_range_run_of(many.back()), hak_range_run_of(others.back())) << "much: each has a slab of its own";
 }
 
 TEST(Magazine, TheDepotIsBounded) {
