@@ -443,15 +443,6 @@ static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *f
   if (HAK_UNLIKELY(hak_load(&x->ceiling[c]) == NULL)) open_class(x, c, fault);
 }
 
-/* The fence stands between the claim of the context, which mark_all looks for, and the look at the observers. */
-void hak_magazine_mark(struct hak_context *x) {
-  hak_fence();
-  if (hak_load(&x->eyes) == hak_calls_observers()) return;
-  uint32_t visit = enter_context(x);
-  mark_classes(x);
-  leave_context(x, visit);
-}
-
 /* Takes up to n blocks from the depot, and the bytes of these blocks from the budget. */
 static size_t take_from_depot(unsigned c, void **out, size_t n) {
   n = hak_depot_take(c, out, n);

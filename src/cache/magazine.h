@@ -103,9 +103,8 @@ enum { HAK_DEPOT_BYTES = 64 << 10 }; /* [bytes] usual limit of the depot, per cl
 /* True if less than a quarter of the budget is free. */
 bool hak_magazine_is_short(void);
 
-/* Sets floors and ceilings of this context by the observers of calls. mark_all: closes the classes of all contexts
- * while there are observers; the owners open them later. */
-void hak_magazine_mark(struct hak_context *x);
+/* Closes the classes of all contexts while calls are observed. The owner's next slow path opens each class that may be
+ * open; a new context has no magazine, so its first call of a class takes a slow path. */
 void hak_magazine_mark_all(void);
 
 /* [bytes] Blocks in all magazines and the depot. Exact if no other thread is inside a call and there were never more

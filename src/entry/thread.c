@@ -149,7 +149,6 @@ struct hak_context *hak_thread_begin(void) {
   struct hak_context *x = hak_registry_claim();
   if (x == NULL) return NULL;
   hak_context = x;
-  hak_magazine_mark(x);
   if (hak_registry_count() > 1 && hak_load(&g_allowed)) hak_os_find_filter(); /* before the background thread starts */
   remember_exit(x);
   return x;

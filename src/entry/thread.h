@@ -3,7 +3,7 @@
  *
  * what      A thread's first slow path, its exit hook, and the constructor.
  *
- *              first slow path: claim a context -> set floors and ceilings -> set the exit hook
+ *              first slow path: claim a context -> set the exit hook
  *              exit: leave the context, with its blocks, to the next thread; or empty and retire it
  *
  * owner     g_thread (in thread.c).
