@@ -3,7 +3,8 @@
  *
  * what      Of the calls of malloc and free that a program marks by client requests (turns.c), whatever code runs in them,
  *           an allocator's, libc's, a linker's stub: how many instructions there are, how many of them are locked, how
- *           often a lock is taken, and how many loads and stores meet a line of cache that another thread wrote last.
+ *           often a lock is taken, and how many loads and stores meet a line of cache that another thread wrote last;
+ *           and the most instructions for which a lock is held.
  *
  *               store by thread 2 to a line that thread 1 wrote last    counts; now thread 2 has the line
  *               load by thread 2 of a line that thread 1 wrote last     counts, once until the next store
@@ -52,11 +53,13 @@ static struct {
 static ULong g_request; /* instructions of an empty call: those of the requests around it */
 
 /* Words that were 0 until a locked instruction of this call changed them. */
-static struct {
+static struct lock {
   Addr at;
   UWord bytes;
+  ULong taken, before, dropped; /* instructions until then; the last two: until the last stores to the word */
 } g_lock[LOCKS];
 static UInt g_locks;
+static ULong g_longest; /* instructions for which a lock was held */
 
 static struct line *line_of(Addr a) {
   UWord key = a >> LINE_SHIFT;
@@ -72,6 +75,11 @@ static ULong bit_of(ThreadId t) { return (ULong)1 << t % THREAD_BITS; }
 
 static VG_REGPARM(1) void note_store(Addr a) {
   ThreadId t = VG_(get_running_tid)();
+  for (UInt i = 0; i < g_locks; i++) {
+    if (g_lock[i].at != a) continue;
+    g_lock[i].before = g_lock[i].dropped;
+    g_lock[i].dropped = g_sum.instructions;
+  }
   struct line *line = line_of(a);
   if (g_inside && line->writer != 0 && line->writer != t) g_sum.stores++;
   line->writer = t;
@@ -97,22 +105,34 @@ static Bool is_zero(Addr at, UWord bytes) {
   return word == 0;
 }
 
-/* After a locked instruction, which found `old` in the word. */
+static void note_held(const struct lock *lock, ULong dropped) {
+  g_sum.locks++;
+  if (dropped - lock->taken > g_longest) g_longest = dropped - lock->taken;
+}
+
+/* The lock at this address, or room for one more; NULL: there is none. */
+static struct lock *lock_at(Addr at) {
+  UInt i = 0;
+  while (i < g_locks && g_lock[i].at != at) i++;
+  return i < LOCKS ? &g_lock[i] : NULL;
+}
+
+/* After a locked instruction, which found `old` in the word. The last store to the word before was its drop, if it was
+ * taken before in this call. */
 static VG_REGPARM(3) void note_locked(Addr at, UWord bytes, UWord old) {
   g_sum.locked += g_inside;
   if (!g_inside || old != 0 || is_zero(at, bytes)) return;
-  for (UInt i = 0; i < g_locks; i++) {
-    if (g_lock[i].at != at) continue;
-    g_sum.locks++; /* it was 0 again in between */
-    return;
-  }
-  if (g_locks == LOCKS) return;
-  g_lock[g_locks].at = at;
-  g_lock[g_locks++].bytes = bytes;
+  struct lock *lock = lock_at(at);
+  if (lock == NULL) return;
+  if (lock < g_lock + g_locks) note_held(lock, lock->before);
+  else g_locks++;
+  *lock = (struct lock){at, bytes, g_sum.instructions, g_sum.instructions, g_sum.instructions};
 }
 
 static void end_locks(void) {
-  for (UInt i = 0; i < g_locks; i++) g_sum.locks += is_zero(g_lock[i].at, g_lock[i].bytes);
+  for (UInt i = 0; i < g_locks; i++) {
+    if (is_zero(g_lock[i].at, g_lock[i].bytes)) note_held(&g_lock[i], g_lock[i].dropped);
+  }
   g_locks = 0;
 }
 
@@ -249,8 +269,8 @@ static void begin(void) {}
 
 static void finish(Int status) {
   (void)status;
-  VG_(umsg)("own=%llu instructions=%llu locked=%llu locks=%llu stores=%llu loads=%llu\n", g_sum.own,
-            g_sum.instructions, g_sum.locked, g_sum.locks, g_sum.stores, g_sum.loads);
+  VG_(umsg)("own=%llu instructions=%llu locked=%llu locks=%llu stores=%llu loads=%llu longest=%llu\n", g_sum.own,
+            g_sum.instructions, g_sum.locked, g_sum.locks, g_sum.stores, g_sum.loads, g_longest);
 }
 
 static void prepare(void) {

@@ -171,6 +171,14 @@ static void xmalloc(struct worker *w) {
   w->at = 0;
 }
 
+/* A random one of 1,000 blocks is replaced: of 16 B to 128 KiB, as often in each doubling; the thread before frees. */
+static void mixed(struct worker *w) {
+  struct worker *of = &g_worker[(w->id + 1) % g_threads];
+  unsigned slot = below(w, SLOTS), bytes = 16u << below(w, 13);
+  if (of->own[slot] != NULL) drop(of->own[slot]);
+  of->own[slot] = take(bytes + below(w, bytes));
+}
+
 /* A shard of a server: answers a request of another shard, replaces a value of 64 to 1,087 B, and asks a shard. */
 static void server(struct worker *w) {
   void *request = get(&w->inbox);
@@ -186,7 +194,7 @@ static const struct pattern {
   const char *name;
   void (*step)(struct worker *);
 } g_patterns[] = {{"burst", burst}, {"exchange", exchange}, {"larson", larson}, {"pass", pass},
-                  {"rings", rings}, {"sharing", sharing}, {"xmalloc", xmalloc}, {"server", server}};
+                  {"mixed", mixed}, {"rings", rings}, {"sharing", sharing}, {"xmalloc", xmalloc}, {"server", server}};
 static const struct pattern *g_pattern;
 
 /* ---- turns ---- */

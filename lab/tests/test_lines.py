@@ -61,6 +61,17 @@ class Lines(Scratch):
             counts = count(built(), Row("burst", 2, 8), self.known(parts), 4000)
             self.assertAlmostEqual(counts.locked, locked, 2)
             self.assertAlmostEqual(counts.locks, 1, 2)
+            self.assertLess(counts.longest, 60)
+
+    def test_the_longest_hold_is_found(self) -> None:
+        """Of two holds in a call the first; a lock that is not dropped within the call is none."""
+        first = ("while (__atomic_exchange_n(&shared.lock, 1, 2)) {} for (int i = 0; i < 500; i++) __asm__ volatile(\"\");"
+                 "__atomic_store_n(&shared.lock, 0, 3); while (__atomic_exchange_n(&shared.lock, 1, 2)) {}")
+        counts = count(built(), Row("burst", 2, 8), self.known((first, "__atomic_store_n(&shared.lock, 0, 3)")), 4000)
+        self.assertAlmostEqual(counts.locks, 2, 2)
+        self.assertAlmostEqual(counts.longest, 1000, delta=600)
+        counts = count(built(), Row("burst", 2, 8), self.known(("__atomic_exchange_n(&shared.lock, shared.lock + 1, 2)", "")), 4000)
+        self.assertEqual((counts.locks, counts.longest), (0, 0))
 
     def test_every_pattern_runs_on_hakmem(self) -> None:
         hakmem = hakmem_at(self.places.so_file)
@@ -76,7 +87,7 @@ class Lines(Scratch):
 
     def test_rows_behind_are_named(self) -> None:
         row = Row("burst", 2, 8)
-        found = {(row, "hakmem"): Counts(10, 0.5, 0.1, 0, 0), (row, "a"): Counts(20, 0.25, 0.1, 0, 0), (row, "b"): None}
+        found = {(row, "hakmem"): Counts(10, 0.5, 0.1, 0, 0, 9), (row, "a"): Counts(20, 0.25, 0.1, 0, 0, 8), (row, "b"): None}
         text = "\n".join(lines_of([row], ["hakmem", "a", "b"], found))
         self.assertIn("HAKMEM has the least in 0 of 1 rows; more than the best peer in: burst 2 (a)", text)
         self.assertIn("| burst, 2, 8 | 10.0 | 20.0 | – |", text)

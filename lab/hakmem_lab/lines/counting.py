@@ -19,10 +19,10 @@ from hakmem.base.errors import Refusal
 from hakmem.process.peers import Allocator
 from hakmem_lab.lines.building import Built
 
-PATTERNS = ("burst", "exchange", "larson", "pass", "rings", "sharing", "xmalloc", "server")
+PATTERNS = ("burst", "exchange", "larson", "pass", "mixed", "rings", "sharing", "xmalloc", "server")
 TIMEOUT = 300
 PROXY = "_proxy"  # libtbbmalloc_proxy.so hands the calls on to libtbbmalloc.so
-FIGURES = re.compile(r"own=(\d+) instructions=(\d+) locked=(\d+) locks=(\d+) stores=(\d+) loads=(\d+)")
+FIGURES = re.compile(r"own=(\d+) instructions=(\d+) locked=(\d+) locks=(\d+) stores=(\d+) loads=(\d+) longest=(\d+)")
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,15 @@ class Row:
 
 @dataclass(frozen=True)
 class Counts:
-    """Per call. Locks that were taken; stores to and loads of lines of cache that another thread wrote last."""
+    """Per call. Locks that were taken; stores to and loads of lines of cache that another thread wrote last. At the end
+    the most instructions for which a lock was held, in any call."""
 
     instructions: float
     locked: float
     locks: float
     stores: float
     loads: float
+    longest: float
 
 
 def count(built: Built, row: Row, allocator: Allocator, calls: int, environ: Mapping[str, str] = os.environ) -> Counts:
@@ -61,7 +63,7 @@ def count(built: Built, row: Row, allocator: Allocator, calls: int, environ: Map
     made, found = re.search(r"calls=(\d+)", done.stdout), FIGURES.search(said)
     if done.returncode != 0 or not made or not found:
         raise Refusal(f"exited with {done.returncode} under valgrind")
-    own, *figures = (int(number) / int(made[1]) for number in found.groups())
-    if own < 1:
+    own, *sums, longest = (int(number) for number in found.groups())
+    if own < int(made[1]):
         raise Refusal(f"was served by something else than {name}")
-    return Counts(*figures)
+    return Counts(*(one / int(made[1]) for one in sums), longest)

@@ -16,10 +16,12 @@ from hakmem_lab.lines.counting import Counts, Row, count
 
 Found = dict[tuple[Row, str], Optional[Counts]]
 SOME_FAILED = 1
+DIGITS = {"instructions": 1, "longest": 0}  # behind the point
 TITLES = {
     "instructions": "instructions", "locked": "locked instructions", "locks": "locks taken",
     "stores": "stores to a line that another thread wrote last",
     "loads": "first loads of a line that another thread wrote last",
+    "longest": "the most instructions for which a lock is held, without the kernel's",
 }
 
 
@@ -46,7 +48,7 @@ def count_all(built: Built, rows: list[Row], allocators: list[Allocator], calls:
 
 def lines_of(rows: list[Row], names: list[str], found: Found) -> Iterator[str]:
     for field in fields(Counts):
-        yield f"**A call of malloc or free: {TITLES[field.name]}**\n"
+        yield f"**{'All calls' if field.name == 'longest' else 'A call of malloc or free'}: {TITLES[field.name]}**\n"
         yield "| pattern, threads, turn | " + " | ".join(names) + " |"
         yield "|---|" + "---:|" * len(names)
         for row in rows:
@@ -60,7 +62,7 @@ def shown(counts: Counts | None, field: str) -> str:
     if counts is None:
         return "–"
     value = getattr(counts, field)
-    return f"{value:.1f}" if field == "instructions" else f"{value:.3f}"
+    return f"{value:,.{DIGITS.get(field, 3)}f}"
 
 
 def behind(rows: list[Row], names: list[str], found: Found, field: str) -> Iterator[str]:
