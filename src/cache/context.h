@@ -63,11 +63,11 @@ struct hak_context {
   uint8_t passed;  /* slow paths, while slow paths are counted (learn/learner.h) */
   uint8_t version; /* of the g_small_class that small_class was copied from */
   bool in_use;                    /* by a thread, or parked */
-  uint8_t parked;                 /* of cache/registry.c */
+  uint8_t parked;                 /* this and parked_units: of cache/registry.c */
+  uint16_t parked_units;
   uint8_t eyes;                   /* HAK_CALLS_ bits by which floors and ceilings were last set */
   uint32_t run_misses;            /* of cache/magazine.c: the last three run classes that missed, a byte each */
   uint32_t visits;                /* entries and exits of magazine.c's slow paths: odd while the owner is inside */
-  uint32_t parked_bytes;          /* [bytes] of registry.c: what it counts for while it is parked */
   uint32_t unsampled;             /* [bytes] brought by refills since the last sample (learn/extra_class.h) */
   size_t small_bytes, all_bytes;  /* [bytes] reserved for magazines of classes up to 1 KiB, and of all */
   uint64_t token;                 /* the thread's number (os/lock.h) */

@@ -56,6 +56,30 @@ uint64_t hak_magazine_cached_bytes(void) {
   return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
 }
 
+/* ---- one context ---- */
+
+/* Neighbours in a magazine mostly share a unit. */
+static size_t units_under(const struct hak_context *x, unsigned c) {
+  void *const *top = x->top[c];
+  size_t units = 0, last = 0;
+  for (size_t n = hak_magazine_blocks(x, c); n > 0; n--) {
+    size_t unit = (uintptr_t)top[-(ptrdiff_t)n] >> HAK_UNIT_SHIFT;
+    units += unit != last;
+    last = unit;
+  }
+  return units;
+}
+
+size_t hak_magazine_units(const struct hak_context *x) {
+  size_t units = 0;
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
+      units += units_under(x, w * 64 + hak_lowest_bit(left));
+    }
+  }
+  return units;
+}
+
 /* ---- one block ---- */
 
 /* An array is metadata, which stays mapped for good, so a stale pointer can be read. */

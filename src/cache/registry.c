@@ -22,8 +22,8 @@ struct hak_context *hak_registry_first(void) { return hak_load_acquire(&g_regist
 uint32_t hak_registry_count(void) { return hak_load(&g_registry.count); }
 
 enum {
-  PARKED_BYTES = 512 << 10, /* [bytes] all parked contexts, at most: what they reserve for magazines, */
-  LEAST_BYTES = 8 << 10     /* and at least this for one: a context by itself */
+  PARKED_UNITS = 64, /* with blocks of parked contexts, at most: a block may hold the dirty pages of its slab */
+  LEAST_UNITS = 1    /* a context counts as at least so many */
 };
 enum { NOT_PARKED, PARKED, PARKED_LONG };
 
@@ -47,7 +47,7 @@ static void take_registry_lock(void) {
   if (HAK_LIKELY(g_registry.generation == generation)) return;
   g_registry.generation = generation;
   hak_store(&g_registry.parked, NULL);
-  g_registry.parked_bytes = 0;
+  g_registry.parked_units = 0;
 }
 
 static struct hak_context *make_context_locked(void) {
@@ -74,7 +74,7 @@ static struct hak_context *unpark_locked(struct hak_context **link) {
   if (x == NULL) return NULL;
   hak_store(link, x->idle);
   x->parked = NOT_PARKED;
-  g_registry.parked_bytes -= x->parked_bytes;
+  g_registry.parked_units -= x->parked_units;
   return x;
 }
 
@@ -102,12 +102,12 @@ void hak_registry_retire(struct hak_context *x) {
   hak_lock_drop(&g_registry.lock);
 }
 
-bool hak_registry_park(struct hak_context *x) {
-  size_t bytes = hak_max(x->all_bytes, LEAST_BYTES);
+bool hak_registry_park(struct hak_context *x, size_t units) {
+  units = hak_max(units, LEAST_UNITS);
   take_registry_lock();
-  bool fits = g_registry.parked_bytes + bytes <= PARKED_BYTES;
+  bool fits = g_registry.parked_units + units <= PARKED_UNITS;
   if (fits) {
-    g_registry.parked_bytes += x->parked_bytes = (uint32_t)bytes;
+    g_registry.parked_units += x->parked_units = (uint16_t)units;
     x->parked = PARKED;
     x->idle = g_registry.parked;
     hak_store(&g_registry.parked, x);

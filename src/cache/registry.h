@@ -2,9 +2,9 @@
 /* registry.h: the contexts of all threads.
  *
  * what      A list that only grows; the context of an ended thread is reused by the next new thread. A thread that ends
- *           leaves its magazines to the next one: its context is parked, with all blocks. Parked contexts
- *           reserve 512 KiB at most, count as no threads, are drained like those of idle threads, and are emptied
- *           when two looks for unused blocks found them parked.
+ *           leaves its magazines up to 1 KiB to the next one: its context is parked. Parked contexts have
+ *           blocks in 64 units at most, count as no threads, are drained like those of idle threads, and are
+ *           emptied when two looks for unused blocks found them parked.
  *
  *              oldest -> ... -> newest        each in use, parked or idle, each of one of four colours
  *              parked -> parked -> ...        the next thread gets the first of these,
@@ -30,7 +30,7 @@ struct hak_registry {
   struct hak_context *first, *last;
   struct hak_context *idle;   /* contexts not in use, linked by `idle` */
   struct hak_context *parked; /* contexts in use by no thread, linked by `idle`, the youngest first */
-  size_t parked_bytes;        /* [bytes] reserved by these */
+  size_t parked_units;        /* in which these have blocks */
   uint64_t generation;        /* of the process that the parked contexts belong to (os/fork.h) */
   uint32_t count;             /* contexts in use by a thread */
   uint32_t made;
@@ -43,8 +43,9 @@ struct hak_context *hak_registry_claim(void);
 /* Makes an emptied context free for the next new thread. */
 void hak_registry_retire(struct hak_context *x);
 
-/* Keeps the context of a thread that ends, with its magazines, for the next new thread. False: there is no room. */
-bool hak_registry_park(struct hak_context *x);
+/* Keeps the context of a thread that ends for the next new thread. units: so many its blocks lie in. False: there is no
+ * room. */
+bool hak_registry_park(struct hak_context *x, size_t units);
 
 /* Takes a parked context out, one that a call which returned NULL has seen; all: any. NULL: there is none. The caller
  * buries it (magazine.h). */
