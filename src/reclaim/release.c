@@ -72,7 +72,7 @@ uint64_t hak_release_slab_bytes(void) {
 
 /* The bytes of slabs are read first: bytes that a thread takes in between do not count as free, and bytes that a thread
  * frees in between are no longer live. A block shares at most two pages, the first and the last. */
-static void note_level(void) {
+static void note_level(uint64_t fell) {
   struct hak_watermark *level = &g_release.level;
   uint64_t now = hak_os_now_ms(), slab_bytes = hak_less(hak_slab_bytes(), hak_load(&g_footprint.empty));
   struct hak_slab_handed_out out = hak_slab_handed_out_grown();
@@ -81,16 +81,17 @@ static void note_level(void) {
   hak_watermark_set_rent(level, page_rent_ms());
   hak_watermark_learn(level, HAK_KIND_SLABS, hak_rent_kinds_learn());
   hak_watermark_note_misfit(level, hak_less(out.grown, hak_less(out.bytes, level->live)));
+  if (fell != 0) hak_watermark_note(level, out.bytes + fell, now);
   hak_watermark_note(level, out.bytes, now);
-  g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);
+  g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes + fell);
   g_release.apart_bytes = hak_less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);
   g_release.free_bytes = hak_less(slab_bytes, out.bytes);
-  g_release.whole_live = hak_max(g_release.whole_live, out.bytes);
+  g_release.whole_live = hak_max(g_release.whole_live, out.bytes + fell);
 }
 
-void hak_release_note(void) {
+void hak_release_note(uint64_t fell) {
   if (!hak_claim_take(&g_release.claim)) return;
-  note_level();
+  note_level(fell);
   hak_claim_drop(&g_release.claim);
 }
 
@@ -136,11 +137,13 @@ static bool may_be_pinned(void) {
 
 /* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last
  * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then the
- * blocks freed during a sweep stay: a sweep per halving leaves few. */
+ * blocks freed during a sweep stay: a sweep per halving leaves few. What may stay and half of the most beside it stay,
+ * as slabs had free slots when the most was in use, too. */
 static bool has_halved(void) {
   enum { FEW_PART = 4 };
-  uint64_t live = g_release.level.live;
-  return live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART && may_be_pinned();
+  uint64_t live = g_release.level.live, free_bytes = g_release.free_bytes;
+  bool few = live <= g_release.whole_live / 2 && live <= free_bytes / FEW_PART;
+  return few && may_be_pinned() && free_bytes - slab_keep_limit() > g_release.level.most / 2;
 }
 
 /* A sweep of the whole range, after this thread's magazines were emptied. Without a wait: growth and fall may lie
@@ -282,7 +285,7 @@ uint64_t hak_release_aged(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_is_due()) return UINT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return pass_ms();
-  note_level();
+  note_level(0);
   bool quiet = !is_refused() && pass(&fault, is_stopped);
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
