@@ -62,9 +62,7 @@ struct hak_context {
   uint8_t starved; /* misses that found no budget */
   uint8_t passed;  /* slow paths, while slow paths are counted (learn/learner.h) */
   uint8_t version; /* of the g_small_class that small_class was copied from */
-  bool in_use;                    /* by a thread, or parked */
-  uint8_t parked;                 /* this and parked_units: of cache/registry.c */
-  uint16_t parked_units;
+  bool in_use;
   uint8_t eyes;                   /* HAK_CALLS_ bits by which floors and ceilings were last set */
   uint32_t run_misses;            /* of cache/magazine.c: the last three run classes that missed, a byte each */
   uint32_t visits;                /* entries and exits of magazine.c's slow paths: odd while the owner is inside */
@@ -73,7 +71,7 @@ struct hak_context {
   uint64_t token;                 /* the thread's number (os/lock.h) */
   uint64_t generation;            /* number of forks when the thread began */
   struct hak_context *next;       /* list of all contexts, oldest first */
-  struct hak_context *idle;       /* list of contexts that are not in use, or parked */
+  struct hak_context *idle;       /* list of contexts not in use */
   uint64_t touched[HAK_CLASS_WORDS]; /* classes that had a magazine since the thread began */
   uint64_t closed[HAK_CLASS_WORDS];  /* closed for a drain, until the owner's next slow path of the class */
   uint64_t emptied[HAK_CLASS_WORDS]; /* subset of closed: guard = number of drained slots; blocks have no budget */

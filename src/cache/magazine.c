@@ -593,41 +593,21 @@ static void end_for_good(struct hak_context *x, unsigned c, struct hak_fault *fa
   else end_class(x, c, fault);
 }
 
-/* Ends the touched classes; small: those of blocks up to 1 KiB, too. *fault stays if it is set. */
-static void end_classes(struct hak_context *x, bool small, struct hak_fault *fault) {
-  uint32_t visit = enter_context(x);
-  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
-    uint64_t stay = 0;
-    for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
-      unsigned c = w * 64 + hak_lowest_bit(left);
-      if (!small && hak_capacity_is_small(c)) stay |= left & -left;
-      else end_for_good(x, c, fault);
-    }
-    hak_store_release(&x->touched[w], stay);
-  }
-  leave_context(x, visit);
-}
-
 void hak_magazine_end_all(struct hak_context *x, struct hak_fault *fault) {
   *fault = (struct hak_fault){HAK_ERROR_none, NULL};
-  end_classes(x, true, fault);
+  uint32_t visit = enter_context(x);
+  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
+    for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
+      end_for_good(x, w * 64 + hak_lowest_bit(left), fault);
+    }
+    hak_store_release(&x->touched[w], 0);
+  }
+  leave_context(x, visit);
 }
 
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault) {
   hak_magazine_end_all(x, fault);
   hak_registry_retire(x);
-}
-
-void hak_magazine_leave(struct hak_context *x, struct hak_fault *fault) {
-  *fault = (struct hak_fault){HAK_ERROR_none, NULL};
-  end_classes(x, false, fault);
-  if (!hak_magazine_is_short() && hak_registry_park(x, hak_magazine_units(x))) return;
-  end_classes(x, true, fault);
-  hak_registry_retire(x);
-}
-
-void hak_magazine_bury_parked(bool all, struct hak_fault *fault) {
-  for (struct hak_context *x; (x = hak_registry_unpark(all)) != NULL;) hak_magazine_bury(x, fault);
 }
 
 void hak_magazine_drain_class(unsigned c, struct hak_fault *fault) {

@@ -71,13 +71,6 @@ void hak_magazine_put_run(struct hak_context *x, unsigned c, void *p, struct hak
 /* Empties the context of a thread that has ended, and retires the context for reuse. */
 void hak_magazine_bury(struct hak_context *x, struct hak_fault *fault);
 
-/* Ends the context of a thread that ends: puts blocks above 1 KiB back and parks it for the next thread, or buries it
- * where that would hold too much. */
-void hak_magazine_leave(struct hak_context *x, struct hak_fault *fault);
-
-/* Buries the contexts that were parked at the last call already; all: every parked one. */
-void hak_magazine_bury_parked(bool all, struct hak_fault *fault);
-
 /* Puts all blocks back and releases the arrays, current slabs and budget. */
 void hak_magazine_end_all(struct hak_context *x, struct hak_fault *fault);
 
@@ -115,9 +108,6 @@ uint64_t hak_magazine_cached_bytes(void);
 
 /* True if p lies in a thread's magazine. A block that moves meanwhile may be missed. Signal-safe. */
 bool hak_magazine_holds(unsigned c, const void *p);
-
-/* Units that the blocks of the caller's own context x lie in, or more. */
-size_t hak_magazine_units(const struct hak_context *x);
 
 /* Blocks of class c in the magazine of x. */
 size_t hak_magazine_blocks(const struct hak_context *x, unsigned c);

@@ -56,30 +56,6 @@ uint64_t hak_magazine_cached_bytes(void) {
   return cached + depot + (uint64_t)((double)(all - reserved - depot) * (double)cached / (double)reserved);
 }
 
-/* ---- one context ---- */
-
-/* Neighbours in a magazine mostly share a unit. */
-static size_t units_under(const struct hak_context *x, unsigned c) {
-  void *const *top = x->top[c];
-  size_t units = 0, last = 0;
-  for (size_t n = hak_magazine_blocks(x, c); n > 0; n--) {
-    size_t unit = (uintptr_t)top[-(ptrdiff_t)n] >> HAK_UNIT_SHIFT;
-    units += unit != last;
-    last = unit;
-  }
-  return units;
-}
-
-size_t hak_magazine_units(const struct hak_context *x) {
-  size_t units = 0;
-  for (unsigned w = 0; w < HAK_CLASS_WORDS; w++) {
-    for (uint64_t left = x->touched[w]; left != 0; left &= left - 1) {
-      units += units_under(x, w * 64 + hak_lowest_bit(left));
-    }
-  }
-  return units;
-}
-
 /* ---- one block ---- */
 
 /* An array is metadata, which stays mapped for good, so a stale pointer can be read. */
@@ -101,7 +77,6 @@ bool hak_magazine_holds(unsigned c, const void *p) {
 /* ---- unused blocks of the depot ---- */
 
 void hak_magazine_age_depot(struct hak_fault *fault) {
-  hak_magazine_bury_parked(false, fault);
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
     size_t blocks = hak_depot_blocks(c);
     if (blocks != 0 && blocks == g_depot_blocks[c]) hak_magazine_drain_class(c, fault);

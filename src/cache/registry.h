@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* registry.h: the contexts of all threads.
  *
- * what      A list that only grows; the context of an ended thread is reused by the next new thread. A thread that ends
- *           leaves its magazines up to 1 KiB to the next one: its context is parked. Parked contexts have
- *           blocks in 64 units at most, count as no threads, are drained like those of idle threads, and are
- *           emptied when two looks for unused blocks found them parked.
+ * what      A list that only grows; the context of an ended thread is reused by the next new thread.
  *
- *              oldest -> ... -> newest        each in use, parked or idle, each of one of four colours
- *              parked -> parked -> ...        the next thread gets the first of these,
- *              idle -> idle -> ...            or of these: constant time for any number of contexts
+ *              oldest -> ... -> newest        each in use or idle, each of one of four colours
+ *              idle -> idle -> ...            the next thread gets the first: constant time for any number of contexts
  *
  * owner     g_registry (in registry.c); a context in use belongs to its thread.
  * locks     g_registry.lock, before all other locks.
@@ -28,11 +24,8 @@
 struct hak_registry {
   struct hak_lock lock;
   struct hak_context *first, *last;
-  struct hak_context *idle;   /* contexts not in use, linked by `idle` */
-  struct hak_context *parked; /* contexts in use by no thread, linked by `idle`, the youngest first */
-  size_t parked_units;        /* in which these have blocks */
-  uint64_t generation;        /* of the process that the parked contexts belong to (os/fork.h) */
-  uint32_t count;             /* contexts in use by a thread */
+  struct hak_context *idle; /* contexts not in use, linked by `idle` */
+  uint32_t count;           /* contexts in use */
   uint32_t made;
 };
 extern HAK_HIDDEN struct hak_registry g_registry;
@@ -43,19 +36,11 @@ struct hak_context *hak_registry_claim(void);
 /* Makes an emptied context free for the next new thread. */
 void hak_registry_retire(struct hak_context *x);
 
-/* Keeps the context of a thread that ends for the next new thread. units: so many its blocks lie in. False: there is no
- * room. */
-bool hak_registry_park(struct hak_context *x, size_t units);
-
-/* Takes a parked context out, one that a call which returned NULL has seen; all: any. NULL: there is none. The caller
- * buries it (magazine.h). */
-struct hak_context *hak_registry_unpark(bool all);
-
 /* The oldest context, and the context made after x; NULL: none. */
 struct hak_context *hak_registry_first(void);
 static inline struct hak_context *hak_registry_next(const struct hak_context *x) { return hak_load_acquire(&x->next); }
 
-/* Threads with a context. */
+/* Contexts in use. */
 uint32_t hak_registry_count(void);
 
 #endif

@@ -161,7 +161,7 @@ static void thread_exits(void *context) {
   hak_trace_thread_ends();
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;
-  hak_magazine_leave(context, &fault);
+  hak_magazine_bury(context, &fault);
   if (hak_account_is_due()) hak_due_work(0); /* no later free may come for long */
   hak_self.in_allocator = 0;
   hak_background_thread_ends();

@@ -4,7 +4,7 @@
  * what      A thread's first slow path, its exit hook, and the constructor.
  *
  *              first slow path: claim a context -> set the exit hook
- *              exit: leave the context, with its blocks, to the next thread; or empty and retire it
+ *              exit: empty the context -> retire the context
  *
  * owner     g_thread (in thread.c).
  * locks     g_thread.lock (in thread.c), for the process's first block.

@@ -16,7 +16,6 @@ size_t hak_release_all(size_t pad) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   struct hak_sweep sweep = {.units = UINT32_MAX};
   if (hak_context != &g_empty_context) hak_magazine_end_all(hak_context, &fault);
-  hak_magazine_bury_parked(true, &fault);
   hak_drain_all(&fault);
   hak_magazine_drain_depot(&fault);
   hak_slab_report(&fault, NULL); /* before slabs close: the message needs the block's class */
