@@ -247,7 +247,7 @@ def constants(
 
 @app.command(epilog="Exit status: 0 everything was counted; 1 some allocator failed; 2 bad usage.")
 def lines(
-    patterns: Annotated[str, typer.Option(metavar="NAMES", help="Only these, with commas. Default: all eight.")] = "",
+    patterns: Annotated[str, typer.Option(metavar="NAMES", help="Only these, with commas. Default: all nine.")] = "",
     threads: Annotated[str, typer.Option(metavar="N,...", help="Threads, from 2 to 64.")] = "2,16",
     turns: Annotated[str, typer.Option(metavar="N,...", help="Steps of a thread until the next one has its turn.")] = "8",
     allocators: Annotated[
@@ -255,6 +255,7 @@ def lines(
     ] = None,
     peer: Annotated[Optional[list[str]], typer.Option(metavar="NAME=FILE", help="A further library to count.")] = None,
     calls: Annotated[int, typer.Option(min=1000, metavar="N", help="Calls that are counted, after as many.")] = 40000,
+    output: Annotated[Optional[Path], typer.Option("--output", "-o", metavar="CSV", help="All counts, as rows.")] = None,
     build: BuildFolder = None,
     library: OtherLibrary = None,
 ) -> int:
@@ -275,7 +276,7 @@ def lines(
             raise Refusal(f"--patterns {name}: expected {', '.join(PATTERNS)}")
     rows = [Row(name, count, turn) for name in names for count in numbers("--threads", threads, 64)
             for turn in numbers("--turns", turns, 10000)]
-    return count_all(built(), rows, chosen(found, allocators), calls)
+    return count_all(built(), rows, chosen(found, allocators), calls, output)
 
 
 def numbers(option: str, text: str, most: int) -> list[int]:

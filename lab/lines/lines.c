@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* lines.c: a tool for valgrind that counts what threads cost one another.
  *
- * what      Of the calls of malloc and free that a program marks by client requests (turns.c), whatever code runs in them,
+ * what      Of the calls of malloc and free that a program marks by client requests (turns.c), in all code that they run,
  *           an allocator's, libc's, a linker's stub: how many instructions there are, how many of them are locked, how
  *           often a lock is taken, and how many loads and stores meet a line of cache that another thread wrote last;
  *           and the most instructions for which a lock is held.
@@ -13,9 +13,9 @@
  *               next locked instruction of the call changes it
  *
  *           Loads and stores of all code move lines; only those of a marked call count. An instruction that loads and
- *           stores, as a locked addition does, counts in both. Valgrind runs one thread at a time, so what is counted
- *           depends on the order of the threads alone, which turns.c sets. Of the instructions, those of the
- *           allocator's library (--object=FILE, or FILE,FILE) are told apart, as a proof of what served.
+ *           stores, as a locked addition does, counts in both. Valgrind runs one thread at a time, so the counts
+ *           depend on the order of the threads alone, which turns.c sets. Of the instructions, those of the
+ *           allocator's library (--object=FILE, or FILE,FILE) are told apart, as a proof that it served.
  * owner     A record per line that was ever stored to.
  * failure   A store that crosses two lines counts as one of the first. Of more than 16 locks in a call the rest are lost.
  * not here  Times, misses by size, and the kernel's own work.

@@ -13,9 +13,10 @@ from support import Scratch
 
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import Allocator, hakmem_at
+from hakmem_lab.csv_rows import read_rows
 from hakmem_lab.lines.building import built
 from hakmem_lab.lines.counting import PATTERNS, Counts, Row, count
-from hakmem_lab.lines.tables import lines_of
+from hakmem_lab.lines.tables import Line, lines_of
 
 # Blocks are never free again. Before each call stands BEFORE, behind it AFTER.
 KNOWN = """\
@@ -89,8 +90,23 @@ class Lines(Scratch):
         row = Row("burst", 2, 8)
         found = {(row, "hakmem"): Counts(10, 0.5, 0.1, 0, 0, 9), (row, "a"): Counts(20, 0.25, 0.1, 0, 0, 8), (row, "b"): None}
         text = "\n".join(lines_of([row], ["hakmem", "a", "b"], found))
-        self.assertIn("HAKMEM has the least in 0 of 1 rows; more than the best peer in: burst 2 (a)", text)
-        self.assertIn("| burst, 2, 8 | 10.0 | 20.0 | – |", text)
+        self.assertIn("HAKMEM has the least in 0 of 1 rows; more than the best peer in: burst 2 by 8 (a)", text)
+        self.assertIn("| burst, 2 | 10.0 | 20.0 | – |", text)
+
+    def test_of_several_turns_all_are_shown(self) -> None:
+        rows = [Row("burst", 2, turn) for turn in (1, 8, 64)]
+        found = {(row, name): Counts(row.turn + more, 0, 0, 0, 0, 0) for row in rows for name, more in (("hakmem", 0), ("a", 1))}
+        text = "\n".join(lines_of(rows, ["hakmem", "a"], found))
+        self.assertIn("| burst, 2 | 8.0 | 9.0 |", text)
+        self.assertIn("| burst, 2 | 1.0, 8.0, 64.0 | 2.0, 9.0, 65.0 |", text)
+
+    def test_the_csv_has_every_row(self) -> None:
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        done = lab("lines", "--patterns", "burst", "--threads", "2", "--turns", "1,8", "--allocators", "hakmem,glibc",
+                   "--calls", "2000", "--output", str(folder / "lines.csv"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = read_rows(folder / "lines.csv", Line, "hakmem-lab lines")
+        self.assertEqual({(one.turn, one.allocator) for one in found}, {(1, "hakmem"), (8, "hakmem"), (1, "glibc"), (8, "glibc")})
 
     def test_the_command(self) -> None:
         for wrong in (("--patterns", "rigns"), ("--threads", "3"), ("--turns", "0"), ("--allocators", "none")):

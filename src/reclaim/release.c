@@ -128,22 +128,23 @@ static void begin_sweep(bool urgent, uint32_t idle_ticks) {
 /* True where speed is wanted and free memory needs no reuse to stay. */
 static bool is_kept_for_speed(void) { return hak_rent_keep_floor() == UINT64_MAX; }
 
-/* True if much free memory lies beside the bytes handed out: blocks in magazines may pin its pages. */
-static bool may_be_pinned(void) {
-  if (is_kept_for_speed()) return false;
-  uint64_t free_bytes = g_release.free_bytes, stays = slab_keep_limit();
-  return free_bytes > stays && free_bytes - stays > PINNED_BYTES;
+/* True if so many bytes more are free than may stay. */
+static bool is_free_beyond(uint64_t bytes) {
+  return !is_kept_for_speed() && hak_less(g_release.free_bytes, slab_keep_limit()) > bytes;
 }
+
+/* True if much free memory lies beside the bytes handed out: blocks in magazines may pin its pages. */
+static bool may_be_pinned(void) { return is_free_beyond(PINNED_BYTES); }
 
 /* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last
  * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then the
- * blocks freed during a sweep stay: a sweep per halving leaves few. What may stay and half of the most beside it stay,
- * as slabs had free slots when the most was in use, too. */
+ * blocks freed during a sweep stay: a sweep per halving leaves few. Free bytes up to half of the most are left beside
+ * those that may stay, as slabs had free slots when the most was in use, too. */
 static bool has_halved(void) {
   enum { FEW_PART = 4 };
-  uint64_t live = g_release.level.live, free_bytes = g_release.free_bytes;
-  bool few = live <= g_release.whole_live / 2 && live <= free_bytes / FEW_PART;
-  return few && may_be_pinned() && free_bytes - slab_keep_limit() > g_release.level.most / 2;
+  uint64_t live = g_release.level.live;
+  bool few = live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART;
+  return few && is_free_beyond(hak_max(PINNED_BYTES, g_release.level.most / 2));
 }
 
 /* A sweep of the whole range, after this thread's magazines were emptied. Without a wait: growth and fall may lie

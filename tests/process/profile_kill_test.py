@@ -73,7 +73,7 @@ class Kills(KeptCase):
         return total(profile, "inuse_space"), rss - own_bytes(live)
 
     def test_what_is_in_use_is_what_was_resident(self) -> None:
-        """Within 5 %; one in fifty may be off by more, as what was freed a moment ago is still resident. At that rate one
+        """Within 5 %; one in fifty may be off by more, as blocks freed a moment ago are still resident. At that rate one
         run in 140 of 20 kills has more than two."""
         chance = random.Random(13)
         pairs = [self.killed(chance.random() / 4) for _ in range(KILLS)]

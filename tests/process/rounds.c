@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* rounds.c: 1,000 vectors grow in random turns to 12 KiB and are freed, round after round, within milliseconds. Tests that
- * what each round takes again is not given back in between: blocks of each size come and go, so the most that is in use
- * lies between two looks. Prints the pages that the later rounds fetched. */
+ * memory which each round takes again is not given back in between: blocks of each size come and go, so the most that is
+ * in use lies between two looks. Prints the pages that the first round and the later ones fetched. */
 #include <sys/resource.h>
 
 #include "observe.h"
@@ -55,6 +55,6 @@ int main(void) {
     if (round >= FIRST_ROUNDS) later += pages;
   }
   printf("%ld pages at first, %ld later\n", first, later);
-  work_expect(later < first / 2, "what each round takes again was given back");
+  work_expect(later < first / 2, "memory that each round takes again was given back");
   return 0;
 }

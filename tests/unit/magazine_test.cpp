@@ -9,8 +9,6 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -28,7 +26,6 @@ extern "C" {
 #include "cache/registry.h"
 #include "entry/thread.h"
 #include "internal.h"
-#include "tables/calls.h"
 #include "tables/classes.h"
 #include "tables/range.h"
 #include "tables/meta.h"
@@ -423,7 +420,7 @@ TEST(Magazine, AnExitGivesEverythingBack) {
   EXPECT_EQ(hak_bytes_in_use(), 0u);
 }
 
-/* What a thread freed twice is found at its end at the latest. */
+/* A block that a thread freed twice is found at its end at the latest. */
 TEST(Magazine, ADoubleFreeIsFoundAtTheThreadsEnd) {
   if (HAK_TSAN) GTEST_SKIP() << "a death test";
   EXPECT_DEATH(std::thread([] {

@@ -41,7 +41,7 @@ def judge(
         "--output", "-o", help="The rows; those that are there already are not measured again.", metavar="CSV",
     )] = Path("build") / "judge.csv",
     timeout: Annotated[float, typer.Option(
-        help="A run that takes longer is stopped; times 60 under cachegrind.", metavar="S", min=0.1)] = 120,
+        help="A run that takes longer is stopped; 20 times as long under cachegrind.", metavar="S", min=0.1)] = 120,
     library: Annotated[Optional[Path], typer.Option(help="Another build of libhakmem.so.", metavar="FILE")] = None,
     build: Annotated[Optional[Path], typer.Option(
         help="Where libhakmem.so and the tools were built.", metavar="FOLDER")] = None,

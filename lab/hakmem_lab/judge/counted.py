@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""One run of each program on each configuration under cachegrind: what repeats, whatever else the machine does.
+"""One run of each program on each configuration under cachegrind: counts repeat, whatever else the machine does.
 
 Instructions of all its processes, without the kernel's, and misses of caches of the sizes below: a first one of data and
-of instructions, and a last one of both, as the second cache of a server's core. What a program does by itself counts too.
+of instructions, and a last one of both, as the second cache of a server's core. The program's own are among them.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from hakmem.base.console import stderr_console
 from hakmem.base.errors import Refusal
-from hakmem.base.scratch import scratch_folder
 from hakmem.process.places import Places
 from hakmem.process.proof import read_records
+from hakmem_lab.bench.budget import Budget
 from hakmem_lab.bench.cell import last_line
-from hakmem_lab.bench.progress import Progress
 from hakmem_lab.judge import rows as lines
 from hakmem_lab.judge.measure import run
 from hakmem_lab.judge.regimes import COUNTED
 from hakmem_lab.judge.rows import Counts, Row
-from hakmem_lab.judge.session import SOME_FAILED, Order, Turn, key_of
+from hakmem_lab.judge.session import Order, Turn, begun, turns
 from hakmem_lab.pareto.perform import ERRORS, PROOF, Context, preloads, refuse_unless_served, run_folder, variables_of
 
 SLOWER = 20  # the time that a run may take, beside one that is timed
@@ -36,38 +34,14 @@ IR, FIRST, LAST = 0, (1, 4, 7), (2, 5, 8)
 
 def count_all(places: Places, order: Order) -> int:
     """The exit status."""
+    def counted(context: Context, turn: Turn) -> Row:
+        return lines.row_of_counts(turn.program.name, COUNTED, turn.configuration, count(context, turn))
+
     if shutil.which("valgrind") is None:
         raise Refusal("valgrind is missing (apt-get install valgrind)")
-    order.output.parent.mkdir(parents=True, exist_ok=True)
-    todo, failed = list(turns(order)), False
-    with scratch_folder() as scratch, Progress(stderr_console()) as progress:
-        context = Context(places, scratch, order.timeout * SLOWER)
-        progress.begin("judge, counted", len(todo))
-        for turn in todo:
-            progress.step(f"{turn.program.name} on {turn.configuration.name}")
-            row = one_row(context, turn)
-            lines.append(order.output, row)
-            if row.outcome != lines.OK:
-                failed = True
-                progress.say(f"hakmem: {turn.program.name} on {turn.configuration.name}: {row.outcome}")
-    return SOME_FAILED if failed else 0
-
-
-def turns(order: Order) -> Iterator[Turn]:
-    before = {row.key for row in lines.read(order.output)} if order.output.exists() else set()
-    for program in order.programs:
-        for configuration in order.configurations:
-            turn = Turn(program, configuration, 1)
-            if key_of(order, turn) not in before:
-                yield turn
-
-
-def one_row(context: Context, turn: Turn) -> Row:
-    program, on = turn.program, turn.configuration
-    try:
-        return lines.row_of_counts(program.name, COUNTED, on, count(context, turn))
-    except Refusal as refusal:
-        return lines.row_of_failure(program.name, COUNTED, on, turn.round, str(refusal))
+    with begun(places, order, order.timeout * SLOWER, counted) as session:
+        session.go_through("judge, counted", turns(order, 1), Budget())
+    return session.status
 
 
 def count(context: Context, turn: Turn) -> Counts:

@@ -9,7 +9,6 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import HAKMEM, chosen, find_allocators
 from hakmem.process.places import find_places
-from hakmem_lab.bench.budget import Budget
 from hakmem_lab.judge import table
 from hakmem_lab.judge.counted import count_all
 from hakmem_lab.judge.regimes import COUNTED, REGIMES
@@ -49,7 +48,7 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     configurations += [named(text, hakmem) for text in wishes.configs if hakmem]
     refuse_twins(configurations)
     order = Order(programs, configurations, wishes.regime, wishes.rounds, wishes.timeout, wishes.output,
-                  Budget(wishes.minutes * 60))
+                  wishes.minutes)
     return count_all(places, order) if counts else measure_all(places, order)
 
 

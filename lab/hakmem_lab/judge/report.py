@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The tables of `hakmem-lab judge report`, as Markdown: what was counted comes first, as it repeats."""
+"""The tables of `hakmem-lab judge report`, as Markdown: counts come first, as they repeat."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ for each program whose verdict is open. A run that the CSV holds is not made aga
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -41,7 +42,7 @@ class Order:
     rounds: int
     timeout: float
     output: Path
-    budget: Budget = field(default_factory=lambda: Budget(0))  # for rounds beyond `rounds`
+    minutes: float = 0  # for rounds beyond `rounds`
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,9 @@ def planned(order: Order, number: int, runs: verdict.Runs) -> Iterator[Turn]:
         by = runs.get(program.name, {})
         if number > order.rounds and not is_open(order, program.name, by):
             continue
-        field = order.configurations if number <= OPENING else finalists(order, by)
-        at = (number + place) % len(field)
-        for configuration in field[at:] + field[:at]:
+        among = order.configurations if number <= OPENING else finalists(order, by)
+        at = (number + place) % len(among)
+        for configuration in among[at:] + among[:at]:
             yield Turn(program, configuration, number)
 
 
@@ -97,37 +98,62 @@ def is_open(order: Order, program: str, by: dict[str, dict[int, Row]]) -> bool:
 
 # ---- runs ----
 
-def measure_all(places: Places, order: Order) -> int:
-    """The exit status. A program that failed on a configuration is not tried again on that configuration."""
-    failed: set[tuple[str, str]] = set()
+@dataclass
+class Session:
+    """A program that failed on a configuration is not tried again on that configuration."""
+
+    order: Order
+    context: Context
+    progress: Progress
+    measured: Callable[[Context, Turn], Row]  # raises Refusal
+    failed: set[tuple[str, str]] = field(default_factory=set)
+
+    def go_through(self, title: str, turns: list[Turn], budget: Budget) -> None:
+        """Until the budget is spent."""
+        self.progress.begin(title, len(turns))
+        for turn in turns:
+            self.progress.step(f"{turn.program.name} on {turn.configuration.name}")
+            name = turn.program.name, turn.configuration.name
+            if name not in self.failed and not budget.over(WHOLE):
+                self.note(name, self.row_of(turn))
+
+    def row_of(self, turn: Turn) -> Row:
+        try:
+            return self.measured(self.context, turn)
+        except Refusal as refusal:
+            return lines.row_of_failure(turn.program.name, self.order.regime, turn.configuration, turn.round, str(refusal))
+
+    def note(self, name: tuple[str, str], row: Row) -> None:
+        lines.append(self.order.output, row)
+        if row.outcome != lines.OK:
+            self.failed.add(name)
+            self.progress.say(f"hakmem: {name[0]} on {name[1]}: {row.outcome}")
+
+    @property
+    def status(self) -> int:
+        return SOME_FAILED if self.failed else 0
+
+
+@contextmanager
+def begun(places: Places, order: Order, timeout: float, measured: Callable[[Context, Turn], Row]) -> Iterator[Session]:
     order.output.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder() as scratch, Progress(stderr_console()) as progress:
-        context = Context(places, scratch, order.timeout)
-        for number in count(1):
-            todo = turns(order, number)
-            if number > order.rounds and (not todo or order.budget.over(WHOLE)):
+        yield Session(order, Context(places, scratch, timeout), progress, measured)
+
+
+def measure_all(places: Places, order: Order) -> int:
+    """The exit status."""
+    def measured(context: Context, turn: Turn) -> Row:
+        used, digest = measure(context, turn.program, turn.configuration, order.regime)
+        return lines.row_of_run(turn.program.name, order.regime, turn.configuration, turn.round, used, digest)
+
+    with begun(places, order, order.timeout, measured) as session:
+        for number in range(1, order.rounds + 1):
+            session.go_through(f"judge, {order.regime}, round {number}", turns(order, number), Budget())
+        budget = Budget(order.minutes * 60)
+        for number in count(order.rounds + 1):
+            left = turns(order, number)
+            if not left or budget.over(WHOLE):
                 break
-            progress.begin(f"judge, {order.regime}, round {number}", len(todo))
-            for turn in todo:
-                measure_turn(context, order, turn, failed, progress)
-    return SOME_FAILED if failed else 0
-
-
-def measure_turn(context: Context, order: Order, turn: Turn, failed: set[tuple[str, str]], progress: Progress) -> None:
-    progress.step(f"{turn.program.name} on {turn.configuration.name}")
-    name = turn.program.name, turn.configuration.name
-    if name in failed or (turn.round > order.rounds and order.budget.over(WHOLE)):
-        return
-    row = one_row(context, order.regime, turn)
-    lines.append(order.output, row)
-    if row.outcome != lines.OK:
-        failed.add(name)
-        progress.say(f"hakmem: {name[0]} on {name[1]}: {row.outcome}")
-
-
-def one_row(context: Context, regime: str, turn: Turn) -> Row:
-    try:
-        used, digest = measure(context, turn.program, turn.configuration, regime)
-    except Refusal as refusal:
-        return lines.row_of_failure(turn.program.name, regime, turn.configuration, turn.round, str(refusal))
-    return lines.row_of_run(turn.program.name, regime, turn.configuration, turn.round, used, digest)
+            session.go_through(f"judge, {order.regime}, round {number}", left, budget)
+    return session.status

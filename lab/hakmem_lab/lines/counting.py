@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """One run of a pattern on an allocator, under the tool: figures for each call of malloc and free.
 
-Whatever runs within a call counts, libc's functions too. A run in which the allocator's own library had no instruction
+All code that runs within a call counts, libc's functions too. A run in which the allocator's own library had no instruction
 was served by another one, and has no figures.
 """
 
