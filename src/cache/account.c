@@ -28,7 +28,6 @@ void hak_account_show(void) {
 void hak_account_begin(int64_t net_bytes) {
   hak_store(&g_account.freed_bytes, 0);
   hak_store(&g_account.net_bytes, 0);
-  hak_store(&g_account.least_bytes, 0);
   hak_store(&g_account.due_bytes, net_bytes);
   hak_store(&g_account.due, hak_account_always());
 }

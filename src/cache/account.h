@@ -44,7 +44,6 @@ enum { HAK_DUE_RECLAIM = 1, HAK_DUE_COUNT = 2, HAK_DUE_SHOW = 4, HAK_DUE_DRAIN =
 struct hak_account {
   int64_t freed_bytes; /* since the last reclaim, while the background thread is asleep */
   int64_t net_bytes;   /* put back to slabs minus taken from slabs */
-  int64_t least_bytes; /* the least net_bytes since the last reclaim: the slabs' bytes in use were most then */
   int64_t due_bytes;   /* net_bytes above this threshold makes a reclaim due */
   uint8_t due;         /* HAK_DUE_RECLAIM: past a threshold; HAK_DUE_DRAIN: a thread found no budget */
   uint8_t counts;      /* HAK_DUE_COUNT while slow paths are counted, else 0 */
@@ -106,16 +105,7 @@ static inline void hak_account_freed(size_t bytes) {
 }
 static inline void hak_account_taken(size_t bytes) {
   hak_memory_limit_taken(bytes);
-  if (hak_load(&g_account.watched)) return;
-  hak_account_add(&g_account.net_bytes, -(int64_t)bytes);
-  int64_t net = hak_load(&g_account.net_bytes);
-  if (net < hak_load(&g_account.least_bytes)) hak_store(&g_account.least_bytes, net);
-}
-
-/* [bytes] By how much more than now of the slabs was in use at a time since the last reclaim. */
-static inline uint64_t hak_account_fell(void) {
-  int64_t fell = hak_load(&g_account.net_bytes) - hak_load(&g_account.least_bytes);
-  return fell > 0 ? (uint64_t)fell : 0;
+  if (!hak_load(&g_account.watched)) hak_account_add(&g_account.net_bytes, -(int64_t)bytes);
 }
 
 /* True if a program of several threads may have a background thread and its price lets free memory go back. While a

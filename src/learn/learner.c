@@ -55,7 +55,7 @@ static void end_window(uint64_t now_ns) {
   hak_store(&g_windows.slow_calls, 0);
   hak_store(&g_windows.waits, 0);
   g_windows.begun_ns = now_ns;
-  if (hak_setting(learn_kinds) != 0) hak_release_note(0);
+  if (hak_setting(learn_kinds) != 0) hak_release_note();
   hak_caches_learn(&window);
   hak_tune_window(&window);
 }

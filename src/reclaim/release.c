@@ -72,7 +72,7 @@ uint64_t hak_release_slab_bytes(void) {
 
 /* The bytes of slabs are read first: bytes that a thread takes in between do not count as free, and bytes that a thread
  * frees in between are no longer live. A block shares at most two pages, the first and the last. */
-static void note_level(uint64_t fell) {
+static void note_level(void) {
   struct hak_watermark *level = &g_release.level;
   uint64_t now = hak_os_now_ms(), slab_bytes = hak_less(hak_slab_bytes(), hak_load(&g_footprint.empty));
   struct hak_slab_handed_out out = hak_slab_handed_out_grown();
@@ -81,17 +81,16 @@ static void note_level(uint64_t fell) {
   hak_watermark_set_rent(level, page_rent_ms());
   hak_watermark_learn(level, HAK_KIND_SLABS, hak_rent_kinds_learn());
   hak_watermark_note_misfit(level, hak_less(out.grown, hak_less(out.bytes, level->live)));
-  if (fell != 0) hak_watermark_note(level, out.bytes + fell, now);
   hak_watermark_note(level, out.bytes, now);
-  g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes + fell);
+  g_release.most_bytes = hak_max(g_release.most_bytes, out.bytes);
   g_release.apart_bytes = hak_less(slab_bytes, out.bytes + 2 * hak_os_page_bytes() * out.blocks);
   g_release.free_bytes = hak_less(slab_bytes, out.bytes);
-  g_release.whole_live = hak_max(g_release.whole_live, out.bytes + fell);
+  g_release.whole_live = hak_max(g_release.whole_live, out.bytes);
 }
 
-void hak_release_note(uint64_t fell) {
+void hak_release_note(void) {
   if (!hak_claim_take(&g_release.claim)) return;
-  note_level(fell);
+  note_level();
   hak_claim_drop(&g_release.claim);
 }
 
@@ -128,23 +127,20 @@ static void begin_sweep(bool urgent, uint32_t idle_ticks) {
 /* True where speed is wanted and free memory needs no reuse to stay. */
 static bool is_kept_for_speed(void) { return hak_rent_keep_floor() == UINT64_MAX; }
 
-/* True if so many bytes more are free than may stay. */
-static bool is_free_beyond(uint64_t bytes) {
-  return !is_kept_for_speed() && hak_less(g_release.free_bytes, slab_keep_limit()) > bytes;
-}
-
 /* True if much free memory lies beside the bytes handed out: blocks in magazines may pin its pages. */
-static bool may_be_pinned(void) { return is_free_beyond(PINNED_BYTES); }
+static bool may_be_pinned(void) {
+  if (is_kept_for_speed()) return false;
+  uint64_t free_bytes = g_release.free_bytes, stays = slab_keep_limit();
+  return free_bytes > stays && free_bytes - stays > PINNED_BYTES;
+}
 
 /* True if handed-out bytes halved and are few beside much free memory: blocks freed behind the position of the last
  * sweep, or on pages that a block in this thread's magazines pins. The next slow path may never come, and then the
- * blocks freed during a sweep stay: a sweep per halving leaves few. Free bytes up to half of the most are left beside
- * those that may stay, as slabs had free slots when the most was in use, too. */
+ * blocks freed during a sweep stay: a sweep per halving leaves few. */
 static bool has_halved(void) {
   enum { FEW_PART = 4 };
   uint64_t live = g_release.level.live;
-  bool few = live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART;
-  return few && is_free_beyond(hak_max(PINNED_BYTES, g_release.level.most / 2));
+  return live <= g_release.whole_live / 2 && live <= g_release.free_bytes / FEW_PART && may_be_pinned();
 }
 
 /* A sweep of the whole range, after this thread's magazines were emptied. Without a wait: growth and fall may lie
@@ -286,7 +282,7 @@ uint64_t hak_release_aged(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_is_due()) return UINT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return pass_ms();
-  note_level(0);
+  note_level();
   bool quiet = !is_refused() && pass(&fault, is_stopped);
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);

@@ -28,9 +28,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Notes the bytes handed out of slabs, before free memory is released. fell: so many bytes more were handed out at a
- * time since the last note. */
-void hak_release_note(uint64_t fell);
+/* Notes the bytes handed out of slabs, before free memory is released. */
+void hak_release_note(void);
 
 /* Releases a bounded part of the memory due. In a slow path, no lock held. Returns the net bytes that may be freed into
  * slabs before the next step is due. */

@@ -31,9 +31,8 @@ static uint64_t idle_bytes(void) {
 }
 
 void hak_trigger_reclaim(void) {
-  uint64_t fell = hak_account_fell();
   hak_account_begin(HAK_RECLAIM_SOON);
-  hak_release_note(fell); /* before a thread starts, as the program frees much meanwhile */
+  hak_release_note(); /* before a thread starts, as the program frees much meanwhile */
   if (hak_rent_is_due() && hak_background_serves(idle_bytes())) return;
   if (hak_memory_limit_ask_seldom()) hak_release_all(0);
   hak_account_begin((int64_t)hak_release_aged_some());
