@@ -9,6 +9,7 @@ from typer.exceptions import TyperException
 from hakmem.base.exit import say
 from hakmem_lab.bench.command import bench_app
 from hakmem_lab.commands import app
+from hakmem_lab.headroom.command import headroom_app
 from hakmem_lab.judge.command import judge_app
 from hakmem_lab.pareto.command import pareto_app
 
@@ -16,6 +17,7 @@ NAME = "hakmem-lab"
 app.add_typer(bench_app, name="bench")
 app.add_typer(pareto_app, name="pareto")
 app.add_typer(judge_app, name="judge")
+app.add_typer(headroom_app, name="headroom")
 
 
 @app.callback()

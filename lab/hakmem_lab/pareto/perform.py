@@ -12,7 +12,7 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
@@ -68,6 +68,7 @@ class Context:
     places: Places
     scratch: Path
     timeout: float
+    prepare: Callable[[], None] = lambda: None  # the machine, before each measured run
     numbers: Iterator[int] = field(default_factory=count)
 
     def new_folder(self, name: str) -> Path:
@@ -297,6 +298,7 @@ def measure(context: Context, row: Real, configuration: Configuration) -> Measur
     port = free_port()
     with run_folder(context, row, port) as folder:
         environ = variables_of(row, folder, preloads(context, configuration.allocator), configuration.variables)
+        context.prepare()
         with started(context, row, folder, port, environ) as running:
             done = finished(running, go_through(context, running))
         refuse_unless_served(row, configuration.allocator, read_records(folder / PROOF))

@@ -7,7 +7,7 @@ What the CSV holds already is not measured again.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +40,7 @@ class Order:
     floors: int
     timeout: float
     output: Path
+    prepare: Callable[[], None] = lambda: None  # the machine, before each measured run
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def measure_all(places: Places, order: Order) -> int:
     with scratch_folder() as scratch, Progress(errors) as progress:
         with suppress(PermissionError):
             os.chmod(scratch, 0o711)  # for programs that run as nobody
-        session = Session(Context(places, scratch, order.timeout), order, progress)
+        session = Session(Context(places, scratch, order.timeout, order.prepare), order, progress)
         session.make(planned)
     return SOME_FAILED if session.failed else 0
 

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""`hakmem-lab headroom`: its arithmetic on figures that are known, and one small program from end to end."""
+
+from __future__ import annotations
+
+import csv
+import unittest
+
+from laboratory import lab
+from support import Scratch
+
+from hakmem.base.errors import Refusal
+from hakmem.process.peers import Allocator
+from hakmem_lab.headroom import table
+from hakmem_lab.headroom.report import best_of, headroom
+from hakmem_lab.pareto.verdict import Program, Runs
+
+BALANCED_NS = 640_000
+HAKMEM = Allocator("hakmem", None, "1", "aa")
+
+
+def runs(cpu: list[float], excess: float) -> Runs:
+    return Runs({}, "hakmem", dict(enumerate(cpu)), {number: excess for number in range(len(cpu))})
+
+
+def program(**of: Runs) -> Program:
+    return Program("p", "batch", {}, of)
+
+
+class Best(unittest.TestCase):
+    def test_luck_in_the_choice_is_not_in_the_figure(self) -> None:
+        """Round 1 of `huge` was lucky: it is chosen, and judged by the rounds 0 and 2."""
+        found = program(balanced=runs([1.0, 1.0, 1.0], 0), huge=runs([1.1, 0.5, 1.2], 0))
+        self.assertEqual(headroom(found, "balanced"), ("huge", 1.1))
+
+    def test_memory_counts_at_the_price(self) -> None:
+        """A second of CPU time, or half of it and 1,000 MiB for a second."""
+        roomy = {"roomy": runs([0.5] * 3, 1000)}
+        found = program(balanced=runs([1.0] * 3, 0), speed=runs([1.0] * 3, 0), **roomy)
+        self.assertEqual(headroom(found, "balanced"), ("balanced", 1.0))
+        best = headroom(found, "speed")
+        assert best is not None
+        self.assertEqual(best[0], "roomy")
+        self.assertAlmostEqual(best[1], 0.5 + 1000 * 8_500e-9)
+
+    def test_the_default_may_be_the_best(self) -> None:
+        found = program(balanced=runs([1.0, 0.9, 1.0], 5), tight=runs([1.0, 0.95, 1.0], 4))
+        self.assertEqual(best_of(found, BALANCED_NS), "balanced")
+        self.assertEqual(headroom(found, "balanced"), ("balanced", 1.0))
+
+    def test_no_figure_of_one_round(self) -> None:
+        self.assertIsNone(headroom(program(balanced=runs([1.0], 0)), "balanced"))
+        self.assertIsNone(headroom(program(huge=runs([1.0, 1.0], 0)), "balanced"))
+
+
+class Wishes(unittest.TestCase):
+    def test_programs(self) -> None:
+        self.assertEqual([row.name for row in table.chosen("z3,redis")], ["redis", "z3"])
+        with self.assertRaisesRegex(Refusal, "nearest: redis"):
+            table.chosen("rediss")
+
+    def test_the_prices_are_always_there(self) -> None:
+        names = [one.name for one in table.configurations(HAKMEM, "huge")]
+        self.assertEqual(names, [*table.PRICES, "huge"])
+        with self.assertRaisesRegex(Refusal, "--settings vast"):
+            table.configurations(HAKMEM, "vast")
+
+
+class EndToEnd(Scratch):
+    def test_one_program(self) -> None:
+        rows = self.folder / "rows.csv"
+        words = ["headroom", "--programs", "git-log", "--settings", "huge", "--runs", "2", "--floors", "1", "-o", str(rows)]
+        self.assertEqual(lab(*words).returncode, 0)
+        with rows.open(newline="") as file:
+            found = {(row["configuration"], row["outcome"]) for row in csv.DictReader(file)}
+        self.assertEqual(found, {(name, "ok") for name in ("floor", *table.PRICES, "huge")})
+        said = lab("headroom", "report", str(rows))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("| git-log |", said.stdout)
+        self.assertEqual(lab("headroom", "--programs", "none").returncode, 2)
+
+
+if __name__ == "__main__":
+    unittest.main()
