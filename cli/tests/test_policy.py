@@ -13,7 +13,7 @@ from hakmem.learning.policy import BREAK_EVEN, policy_of, size_text, sum_of
 
 PAID = " ".join(str(65536 * n) for n in range(8))
 LINES = [
-    "hakmem-policy 1", f"process 5 128 {PAID}", f"bin 28 5 256 {PAID}",
+    "hakmem-policy 2", f"process 5 128 {PAID}", f"bin 28 5 256 {PAID}",
     "module 00ff libone.so", f"site 0x4d0c9d 0 28 0 12800 {PAID}", f"site 0x4d0c9d 116 28 2 32768 {PAID}",
     "module - a name with blanks", f"site 0x10 4294967295 127 7 1 {PAID}",
 ]
@@ -52,7 +52,7 @@ class Policies(Scratch):
 
     def test_a_wrong_line_is_named(self) -> None:
         wrong = {
-            1: ("hakmem-policy 2", "", "HAKMEM-POLICY 1"),
+            1: ("hakmem-policy 3", "", "HAKMEM-POLICY 2"),
             2: (f"process 8 128 {PAID}", f"process 5 0 {PAID}", f"process 5 32769 {PAID}", f"process 5 128 {PAID} 0",
                 f"process  5 128 {PAID}", f"process +5 128 {PAID}", "process", "thread 5", "", f"process 5 128 {PAID} ",
                 f"process 5 128 {PAID[:-6]}1342177281", f"site 0x1 0 28 0 128 {PAID}", f"process 5 ١ {PAID}"),

@@ -56,3 +56,11 @@ void hak_line_pad(struct hak_line *line, size_t column) {
     append_char(line, ' ');
   } while (line->used < column);
 }
+
+void hak_line_hex_bytes(struct hak_line *line, const uint8_t *bytes, size_t n) {
+  static const char digits[] = "0123456789abcdef";
+  for (size_t i = 0; i < n; i++) {
+    const char pair[] = {digits[bytes[i] >> 4], digits[bytes[i] & 15], '\0'};
+    hak_line_text(line, pair);
+  }
+}

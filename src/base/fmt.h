@@ -31,6 +31,8 @@ void hak_line_clipped(struct hak_line *line, const char *text, size_t most);
 void hak_line_dec(struct hak_line *line, uint64_t value);
 /* Appends 0x... */
 void hak_line_hex(struct hak_line *line, uint64_t value);
+/* Appends two hexadecimal digits for each byte. */
+void hak_line_hex_bytes(struct hak_line *line, const uint8_t *bytes, size_t n);
 /* Appends blanks up to the column `column`, at least one blank. */
 void hak_line_pad(struct hak_line *line, size_t column);
 

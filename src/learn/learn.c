@@ -11,8 +11,10 @@
 #include "learn/decisions.h"
 #include "learn/kinds.h"
 #include "learn/learner.h"
+#include "learn/past.h"
 #include "learn/policy.h"
 #include "learn/tune.h"
+#include "retain/rent.h"
 #include "tables/learning.h"
 
 static const struct hak_learning learning = {
@@ -23,6 +25,7 @@ static const struct hak_learning learning = {
     .big_cut = hak_big_keep_cut,
     .kind_begins = hak_kinds_begin,
     .kind_noted = hak_kinds_noted,
+    .looked = hak_past_looked,
 };
 
 /* Sets g_learning for good: the lower layers check the mode. */
@@ -41,6 +44,7 @@ void hak_learn_start(void) {
 int hak_learn_heed(void) {
   take_seat();
   hak_learner_heed();
+  if (hak_setting(mode) <= HAK_MODE_BASELINE) hak_rent_keep_until(0);
   return 0;
 }
 

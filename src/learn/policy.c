@@ -10,10 +10,13 @@
 #include <string.h>
 
 #include "base/fmt.h"
+#include "base/bits.h"
+#include "base/str.h"
 #include "learn/policy_internal.h"
 #include "os/complain.h"
 #include "os/fork.h"
 #include "os/self.h"
+#include "os/text.h"
 #include "tables/settings.h"
 
 HAK_RARE struct hak_policy g_policy;
@@ -31,24 +34,56 @@ struct hak_policy_read hak_policy_read(const char *path) {
   return result;
 }
 
-/* ENODATA: a process that learnt nothing must not overwrite rows of earlier runs. */
-int hak_policy_write(const char *path) {
+/* ENODATA: a process that learnt nothing leaves the file as it is. */
+static int write_rows(const char *path, bool past) {
   lock();
-  bool learnt = hak_big_learnt(0, g_policy.row) != 0;
-  int error = learnt ? hak_policy_write_locked(path) : ENODATA;
+  bool learnt = hak_big_learnt(0, g_policy.row) != 0 || (past && hak_past_counts());
+  int error = learnt ? hak_policy_write_locked(path, past) : ENODATA;
   hak_lock_drop(&g_policy.lock);
   return error;
 }
 
+int hak_policy_write(const char *path) { return write_rows(path, false); }
+
+/* ---- the file by the settings ---- */
+
+static bool is_folder(const char *path) {
+  size_t bytes = hak_strlen(path);
+  return bytes != 0 && path[bytes - 1] == '/';
+}
+
+/* FOLDER/NAME-BUILDID.policy, of the build-id the first 8 bytes. A path that does not fit stays empty: no file. */
+static void name_own(const char *folder) {
+  enum { ID_BYTES = 8, SUFFIX_BYTES = 2 * ID_BYTES + sizeof "-.policy" + sizeof ".4194304.18446744073709551615.new" };
+  struct hak_line line;
+  hak_line_start(&line);
+  size_t most = hak_min(sizeof g_policy.path, sizeof line.text);
+  if (hak_strlen(folder) + HAK_LOADED_NAME_BYTES + SUFFIX_BYTES > most) return;
+  lock();
+  const struct hak_loaded *program = &g_policy.module[0];
+  hak_line_text(&line, folder);
+  hak_line_text(&line, program->name);
+  hak_line_text(&line, "-");
+  hak_line_hex_bytes(&line, program->id, hak_min(program->id_bytes, ID_BYTES));
+  hak_line_text(&line, ".policy");
+  memcpy(g_policy.path, line.text, line.used);
+  hak_lock_drop(&g_policy.lock);
+}
+
+static const char *own_path(void) {
+  const char *path = g_settings.policy_file;
+  return path != NULL && is_folder(path) ? g_policy.path : path;
+}
+
 int hak_policy_load_now(const char *path) {
-  if (path == NULL) path = g_settings.policy_file;
+  if (path == NULL) path = own_path();
   if (path == NULL) return EINVAL;
   int error = hak_policy_read(path).error;
   return error == EINVAL ? EBADMSG : error;
 }
 
 int hak_policy_save_now(const char *path) {
-  if (path == NULL) path = g_settings.policy_file;
+  if (path == NULL) path = own_path();
   return path == NULL ? EINVAL : hak_policy_write(path);
 }
 
@@ -130,16 +165,16 @@ static bool learns(void) {
 static HAK_RARE bool g_finished;
 
 static void save(void) {
-  int error = !g_finished && learns() ? hak_policy_write(g_settings.policy_file) : 0;
-  if (error != 0 && error != ENODATA) complain(g_settings.policy_file, " cannot be written", error);
+  int error = !g_finished && learns() ? write_rows(own_path(), true) : 0;
+  if (error != 0 && error != ENODATA) complain(own_path(), " cannot be written", error);
 }
 
 /* Reports at start, when a report is still possible, that the file cannot be written. */
 static void try_to_save(void) {
   hak_lock_take(&g_policy.lock);
-  long error = hak_draft_try(&g_policy.draft, g_settings.policy_file);
+  long error = hak_draft_try(&g_policy.draft, own_path());
   hak_lock_drop(&g_policy.lock);
-  if (error != 0) complain(g_settings.policy_file, " cannot be written", (int)-error);
+  if (error != 0) complain(own_path(), " cannot be written", (int)-error);
 }
 
 void hak_policy_finish(void) {
@@ -147,10 +182,22 @@ void hak_policy_finish(void) {
   g_finished = true;
 }
 
+static void begin_past(const char *path) {
+  uint64_t mode = hak_setting(mode);
+  bool acts = mode == HAK_MODE_EVOLVING || mode == HAK_MODE_FROZEN;
+  hak_lock_take(&g_policy.lock);
+  struct hak_past before = hak_policy_past_locked(path);
+  hak_lock_drop(&g_policy.lock);
+  hak_past_begin(&before, acts, mode == HAK_MODE_FROZEN);
+}
+
 /* atexit and not a destructor: a destructor touches a page in each process without a policy. */
 void hak_policy_start(void) {
   uint64_t mode = hak_setting(mode);
+  bool folder = is_folder(g_settings.policy_file);
+  if (folder) name_own(g_settings.policy_file);
   atexit(save);
-  if (learns()) try_to_save();
-  if (mode == HAK_MODE_FROZEN || mode == HAK_MODE_EVOLVING) load(g_settings.policy_file, mode == HAK_MODE_FROZEN);
+  if (learns() && (!folder || hak_text_find(own_path()) != 0)) try_to_save();
+  if (mode == HAK_MODE_FROZEN || mode == HAK_MODE_EVOLVING) load(own_path(), mode == HAK_MODE_FROZEN && !folder);
+  if (mode > HAK_MODE_BASELINE) begin_past(own_path());
 }

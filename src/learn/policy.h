@@ -4,13 +4,16 @@
  * what      A text file of rows of learn/leader.h. A site is the build-id of a module and an offset in the module, as
  *           addresses change from run to run.
  *
- *               hakmem-policy 1
+ *               hakmem-policy 2                     1: without `past`
+ *               past RUNS MS KIB PAID KEPT          learn/past.h
  *               process ARM WAITS PAID x 8          arm: 0 .. 7; waits: 128 per wait; paid: 1 << 16 is a fetch
  *               bin BIN ARM WAITS PAID x 8          four bins to a doubling, from 64 KiB on
  *               module BUILDID NAME                 "-": no build-id
  *               site OFFSET DEPTH BIN ARM WAITS PAID x 8      of the module above; offset and depth as tables/site.h
  *               end LINES SUM                       lines above, FNV-1a (64 bits) of the lines above
  *
+ *           A setting that ends in "/" names a folder: each program has a file of its own there, NAME-BUILDID.policy,
+ *           so that no run, and no shell around it, wipes what another program learnt.
  *           When a file is rewritten, rows of the file that this process does not have stay, so each program that
  *           shares a file adds rows. Rows of rebuilt modules go.
  * owner     g_policy.

@@ -8,6 +8,7 @@
 #define HAK_LEARN_POLICY_INTERNAL_H
 
 #include "learn/big_keep.h"
+#include "learn/past.h"
 #include "learn/policy.h"
 #include "os/draft.h"
 #include "os/loaded.h"
@@ -19,6 +20,7 @@ struct hak_policy {
   struct hak_loaded module[HAK_POLICY_MODULES];
   struct hak_learnt row[HAK_LEADER_BINS + 1];
   struct hak_draft draft;
+  char path[HAK_DRAFT_PATH_BYTES]; /* the program's file in the folder that the setting names; empty: it names a file */
 };
 extern HAK_HIDDEN struct hak_policy g_policy;
 
@@ -32,10 +34,15 @@ static inline uint64_t hak_sum(uint64_t sum, const char *text, size_t bytes) {
 /* All functions below: the lock is held, and the modules are listed. */
 struct hak_policy_read hak_policy_read_locked(const char *path);
 
+/* The row `past` of a sound file; runs 0: it has none. */
+struct hak_past hak_policy_past_locked(const char *path);
+
 /* Visits the lines, without line ends, of the rows in a sound file that this process does not write from memory; a
  * module's line comes before the lines of the module's sites. */
 typedef void hak_policy_visit(void *to, const char *line, size_t bytes);
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to);
-int hak_policy_write_locked(const char *path);
+
+/* past: false, the row in the file stays. */
+int hak_policy_write_locked(const char *path, bool past);
 
 #endif

@@ -34,6 +34,7 @@ struct reader {
   size_t name_bytes;
   bool is_row, row_of_site;  /* kind of the current line */
   struct hak_learnt learnt;  /* row of the current line */
+  struct hak_past past;       /* of the file */
   bool begun, ended, in_module;
   const struct hak_loaded *module; /* of the last module line; NULL: not loaded */
   bool stale;                      /* not loaded, but a module of the same name is: rebuilt */
@@ -169,6 +170,14 @@ static void read_general(struct reader *r, struct fields *f, bool has_bin) {
   take_line(r, f, &learnt);
 }
 
+static void read_past(struct reader *r, struct fields *f) {
+  struct hak_past *past = &r->past;
+  uint32_t *field[] = {&past->runs, &past->life_ms, &past->peak_kib, &past->paid_us, &past->kept_mib_ms};
+  f->wrong |= past->runs != 0; /* one such row */
+  for (unsigned i = 0; i < sizeof field / sizeof field[0]; i++) *field[i] = (uint32_t)take_number(f, UINT32_MAX);
+  f->wrong |= past->runs == 0 || f->at != f->end;
+}
+
 static void read_end(struct reader *r, struct fields *f) {
   f->wrong |= take_number(f, HAK_POLICY_LINES) != r->result.line - 1;
   expect(f, " ");
@@ -177,7 +186,7 @@ static void read_end(struct reader *r, struct fields *f) {
 }
 
 static void read_first(struct reader *r, struct fields *f) {
-  expect(f, "hakmem-policy 1");
+  if (!take_word(f, "hakmem-policy 1")) expect(f, "hakmem-policy 2"); /* 1: without `past` */
   f->wrong |= f->at != f->end;
   r->begun = true;
 }
@@ -188,6 +197,7 @@ static void read_fields(struct reader *r, struct fields *f) {
   else if (take_word(f, "site")) read_site(r, f);
   else if (take_word(f, "bin")) read_general(r, f, true);
   else if (take_word(f, "process")) read_general(r, f, false);
+  else if (take_word(f, "past")) read_past(r, f);
   else if (take_word(f, "module ")) read_module(r, f);
   else if (take_word(f, "end")) read_end(r, f);
   else f->wrong = true;
@@ -282,6 +292,12 @@ static struct hak_policy_read read_file(const char *path, bool takes) {
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to) {
   struct reader r = {.visit = visit, .to = to};
   if (read_file(path, false).error == 0) read_whole(path, &r);
+}
+
+struct hak_past hak_policy_past_locked(const char *path) {
+  struct reader r = {.takes = false};
+  read_whole(path, &r);
+  return r.result.error == 0 ? r.past : (struct hak_past){.runs = 0};
 }
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {

@@ -42,6 +42,20 @@ static void put_row(struct writer *w, const struct hak_learnt *learnt) {
 
 /* ---- the process and its bins ---- */
 
+/* The file's row is read now, so that runs at the same time count one after the other. */
+static void put_past(struct writer *w, const char *path, bool add) {
+  struct hak_past row = hak_policy_past_locked(path);
+  if (add && hak_past_counts()) hak_past_add(&row);
+  if (row.runs == 0) return;
+  hak_line_text(&w->line, "past");
+  put_number(w, row.runs);
+  put_number(w, row.life_ms);
+  put_number(w, row.peak_kib);
+  put_number(w, row.paid_us);
+  put_number(w, row.kept_mib_ms);
+  end_policy_line(w);
+}
+
 static void put_general(struct writer *w) {
   unsigned n = hak_big_learnt(0, g_policy.row);
   for (unsigned i = 0; i < n; i++) {
@@ -55,12 +69,8 @@ static void put_general(struct writer *w) {
 /* ---- sites ---- */
 
 static void put_module(struct writer *w, const struct hak_loaded *module) {
-  static const char digits[] = "0123456789abcdef";
   hak_line_text(&w->line, module->id_bytes != 0 ? "module " : "module -");
-  for (unsigned i = 0; i < module->id_bytes; i++) {
-    const char pair[] = {digits[module->id[i] >> 4], digits[module->id[i] & 15], '\0'};
-    hak_line_text(&w->line, pair);
-  }
+  hak_line_hex_bytes(&w->line, module->id, module->id_bytes);
   hak_line_text(&w->line, " ");
   hak_line_text(&w->line, module->name);
   end_policy_line(w);
@@ -101,24 +111,21 @@ static void put_other(void *to, const char *line, size_t bytes) {
 }
 
 static void put_end(struct writer *w) {
-  static const char digits[] = "0123456789abcdef";
-  uint64_t sum = w->sum;
+  uint64_t sum = __builtin_bswap64(w->sum);
   hak_line_text(&w->line, "end");
   put_number(w, w->lines);
   hak_line_text(&w->line, " ");
-  for (int shift = 60; shift >= 0; shift -= 4) {
-    const char digit[] = {digits[sum >> shift & 15], '\0'};
-    hak_line_text(&w->line, digit);
-  }
+  hak_line_hex_bytes(&w->line, (const uint8_t *)&sum, sizeof sum);
   end_policy_line(w);
 }
 
-static int write_alone(const char *path) {
+static int write_alone(const char *path, bool past) {
   struct writer w = {.draft = &g_policy.draft, .sum = HAK_SUM_FIRST};
   hak_line_start(&w.line);
   hak_draft_begin(w.draft, path);
-  hak_line_text(&w.line, "hakmem-policy 1");
+  hak_line_text(&w.line, "hakmem-policy 2");
   end_policy_line(&w);
+  put_past(&w, path, past);
   put_general(&w);
   for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
   hak_policy_visit_others_locked(path, put_other, &w);
@@ -127,9 +134,9 @@ static int write_alone(const char *path) {
 }
 
 /* Processes that write the same file take turns, so each finds the rows of earlier writers. */
-int hak_policy_write_locked(const char *path) {
+int hak_policy_write_locked(const char *path, bool past) {
   long folder = hak_trusted_lock(path);
-  int error = write_alone(path);
+  int error = write_alone(path, past);
   if (folder >= 0) hak_text_close(folder);
   return error;
 }

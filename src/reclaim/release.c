@@ -18,6 +18,7 @@
 #include "retain/rent.h"
 #include "runs/region.h"
 #include "runs/runs.h"
+#include "tables/learning.h"
 
 enum {
   SHARE_SHIFT = 2,        /* a fourth of what runs may keep: pages of slabs serve a single class */
@@ -217,13 +218,27 @@ HAK_INLINE uint64_t sweep_some(struct hak_fault *fault) {
   return g_release.sweeping ? bytes_of_step() : hak_max(bytes_to_sweep(), bytes_of_step());
 }
 
+/* For learning: what giving back costs. Between the two the claim is held. */
+struct look {
+  uint64_t footprint, begun_ns;
+};
+static struct look begin_look(void) {
+  bool learns = HAK_UNLIKELY(hak_load(&g_learning) != NULL);
+  return learns ? (struct look){hak_footprint(), hak_os_now_ns()} : (struct look){0, 0};
+}
+static void end_look(struct look look) {
+  if (HAK_UNLIKELY(look.begun_ns != 0)) hak_load_acquire(&g_learning)->looked(look.footprint, look.begun_ns);
+}
+
 uint64_t hak_release_aged_some(void) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_release_enabled()) return hak_rent_is_due() ? HAK_RECLAIM_BYTES : INT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
+  struct look look = begin_look();
   uint64_t bytes = sweep_some(&fault), torn = hak_less(TORN_BYTES, hak_less(g_release.free_bytes, slab_keep_limit()));
   while (age_runs(torn) != 0 && hak_footprint_idles()) { /* after the sweep, which closes slabs; by 64 runs */
   }
+  end_look(look);
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
   return bytes;
@@ -282,8 +297,10 @@ uint64_t hak_release_aged(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_is_due()) return UINT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return pass_ms();
+  struct look look = begin_look();
   note_level();
   bool quiet = !is_refused() && pass(&fault, is_stopped);
+  end_look(look);
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
   return quiet ? UINT64_MAX : is_refused() ? HAK_RENT_PATIENCE_MS : pass_ms();

@@ -32,7 +32,7 @@
 #include "os/os.h"
 #include "tables/settings.h"
 
-/* [bytes] in runs that are used or dirty. Below, the rest of a region would be a large part of the program. */
+/* [bytes] in runs used, dirty or foreseen. Below, the rest of a region would be a large part of the program. */
 enum { HAK_HUGE_LEAST = 16 << 20 };
 
 /* True if a huge page for a region is worth fetching now. used: the region had pages since it was mapped. Lock: any. */

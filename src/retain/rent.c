@@ -19,24 +19,36 @@ enum { PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000, NS_MAX = 1000000
 
 struct hak_rent g_rent;
 
+/* lean: prices above LEAN; speed: prices up to SPEED; KEEPS: that of the word `speed` */
+enum { LEAN = 2000000, SPEED = 80000, KEEPS = 8500 };
+
+static HAK_NOINLINE uint64_t price_kept(uint64_t price) {
+  bool keeps = hak_load(&g_rent.now_ms) < hak_load(&g_rent.keeps_until_ms);
+  return keeps ? hak_min(price, KEEPS) : price;
+}
+
+/* The price in force. */
+static uint64_t price_now(void) {
+  uint64_t price = hak_setting(price);
+  return HAK_LIKELY(hak_load(&g_rent.keeps_until_ms) == 0) ? price : price_kept(price);
+}
+
 /* A page's rent for a millisecond is price * 4 KiB / 1 MiB / 1000 ns. */
 uint64_t hak_rent_ms(size_t bytes) {
   uint64_t pages = hak_max(hak_min(bytes >> PAGE_SHIFT, PAGES_MAX), 1);
-  uint64_t price = hak_setting(price) << hak_load(&g_rent.pressure);
+  uint64_t price = price_now() << hak_load(&g_rent.pressure);
   uint64_t call = hak_min(hak_cost_call(), NS_MAX), page = hak_min(hak_cost_page(), NS_MAX);
   uint64_t cost = (call + pages * page) * 1000 << (20 - PAGE_SHIFT);
   return price == 0 ? DAY_MS : hak_min(cost / pages / price, DAY_MS);
 }
 
-enum { LEAN = 2000000, SPEED = 80000 }; /* lean: prices above LEAN; speed: prices up to SPEED */
-
-bool hak_rent_is_lean(void) { return hak_setting(price) > LEAN; }
+bool hak_rent_is_lean(void) { return price_now() > LEAN; }
 
 /* [percent of the most live bytes] that may stay besides. Measured (bench rows kept_slots): with 5 instead of 28, k
  * slots of mixed sizes replace 1/3 to 1/5 as many blocks a second; with 42, up to 1/10 more. */
 HAK_INLINE uint64_t slack_by_price(void) {
   enum { LITTLE = 5, SOME = 28, MUCH = 42 };
-  uint64_t price = hak_setting(price);
+  uint64_t price = price_now();
   return price > LEAN ? LITTLE : price > SPEED ? SOME : MUCH;
 }
 
@@ -54,7 +66,7 @@ static HAK_NOINLINE bool is_helped(void) {
 
 /* Where speed is wanted no reuse is needed. */
 uint64_t hak_rent_keep_floor(void) {
-  uint64_t price = hak_setting(price);
+  uint64_t price = price_now();
   return price > LEAN ? HAK_RENT_UNHELPED : price > SPEED ? HAK_WATERMARK_LEAST : UINT64_MAX;
 }
 
@@ -67,7 +79,7 @@ static HAK_NOINLINE uint64_t unhelped_limit(const struct hak_watermark *level, u
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
   if (hak_holds_all()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
-  uint64_t price = hak_setting(price);
+  uint64_t price = price_now();
   if (price == 0) return UINT64_MAX;
   /* without misfits the slack has no effect */
   uint64_t slack = level->misfit != 0 ? slack_percent() >> share_shift : 0;

@@ -202,7 +202,7 @@ static inline void hak_runs_use_clean_locked(uint32_t first, size_t units, size_
  * region. */
 size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out);
 static inline size_t hak_runs_open_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
-  bool large = HAK_UNLIKELY(hak_load(&g_footprint.span) >= HAK_HUGE_LEAST);
+  bool large = HAK_UNLIKELY(hak_load(&g_footprint.span) + hak_load(&g_footprint.foreseen) >= HAK_HUGE_LEAST);
   return large ? hak_runs_open_now_locked(at, units, c, out) : 0;
 }
 

@@ -48,6 +48,9 @@ struct hak_learning {
    * kind_noted: the level is now `live` bytes high. */
   struct hak_kind *(*kind_begins)(enum hak_kind_id id);
   void (*kind_noted)(struct hak_kind *kind, uint64_t live, uint64_t break_even_ms, uint64_t now_ms);
+
+  /* A look at free memory ends, that began at begun_ns beside a footprint of so many bytes. One caller at a time. */
+  void (*looked)(uint64_t footprint, uint64_t begun_ns);
 };
 extern HAK_HIDDEN const struct hak_learning *g_learning;
 

@@ -56,6 +56,21 @@ TEST_F(Rent, BalancedIsWhereItStarts) {
   EXPECT_EQ(hak_load(&g_rent.pressure), 0u);
 }
 
+TEST_F(Rent, UntilATimeThatIsKnownFreeMemoryStaysAsAtSpeed) {
+  const uint64_t balanced = hak_rent_ms(kTwoMiB), speed = priced("speed", kTwoMiB);
+  price(640000);
+  hak_store(&g_rent.now_ms, 99);
+  hak_rent_keep_until(100);
+  EXPECT_EQ(hak_rent_ms(kTwoMiB), speed);
+  EXPECT_EQ(hak_rent_keep_floor(), UINT64_MAX);
+  price(1);
+  EXPECT_GT(hak_rent_ms(kTwoMiB), speed) << "who pays for more has more";
+  price(640000);
+  hak_store(&g_rent.now_ms, 100);
+  EXPECT_EQ(hak_rent_ms(kTwoMiB), balanced);
+  hak_rent_keep_until(0);
+}
+
 TEST_F(Rent, IsTheBreakEvenTime) {
   for (const uint64_t ns : {1u, 8500u, 640000u, 5140000u}) {
     price(ns);
@@ -265,7 +280,7 @@ TEST_F(Rent, TheMostOfLateIsOneOfTheLastSevenToEightParts) {
 /* ---- the footprint ---- */
 
 TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
-  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .big_cached = 100, .may_idle = 0, .ahead = 0, .spare = 0};
+  g_footprint = {.span = 1000, .big = 500, .claimed = 700, .empty = 300, .dirty = 300, .big_cached = 100, .may_idle = 0, .ahead = 0, .foreseen = 0, .spare = 0};
   EXPECT_EQ(hak_footprint(), 1200u);
   EXPECT_TRUE(hak_footprint_idles());
   g_footprint.may_idle = 300;
@@ -275,7 +290,7 @@ TEST_F(Rent, TheFootprintIsWhatMayBeResidentAndNotWhatIsOnlyClaimed) {
 }
 
 TEST_F(Rent, TheHardLimitAllowsNoByteMore) {
-  g_footprint = {.span = 1000, .big = 400, .claimed = 100, .empty = 300, .dirty = 0, .big_cached = 0, .may_idle = 0, .ahead = 0, .spare = 0};
+  g_footprint = {.span = 1000, .big = 400, .claimed = 100, .empty = 300, .dirty = 0, .big_cached = 0, .may_idle = 0, .ahead = 0, .foreseen = 0, .spare = 0};
   EXPECT_TRUE(hak_footprint_allows(UINT64_MAX)) << "there is none";
   g_settings.hard_limit = 1600;
   EXPECT_TRUE(hak_footprint_allows(100));

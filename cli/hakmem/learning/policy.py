@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem policy`: what a program learnt about keep times, from the text that the library writes at exit.
 
-    hakmem-policy 1
+    hakmem-policy 2                                  1: without `past`
+    past RUNS LIFE_MS PEAK_KIB PAID_US KEPT_MIB_MS   what earlier runs say of the next one (src/learn/past.h)
     process ARM WAITS P0 .. P7
     bin BIN ARM WAITS P0 .. P7
     module BUILDID NAME                              the site lines after it are of this module
@@ -20,11 +21,12 @@ from typing import TYPE_CHECKING
 
 from hakmem.base.errors import BAD_USAGE, Refusal
 from hakmem.base.exit import printable
+from hakmem.base.figures import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-FIRST = "hakmem-policy 1"
+FIRST = ("hakmem-policy 1", "hakmem-policy 2")
 ARMS = ("0", "1/16", "1/8", "1/4", "1/2", "1", "2", "4")  # times break-even
 BREAK_EVEN = ARMS.index("1")
 BINS = 128
@@ -32,7 +34,7 @@ WEIGHT_MOST = 32768
 WAIT = 128  # a weight's unit
 PAID_MOST = 1342177280
 FETCH = 1 << 16
-DEPTH_MOST = (1 << 32) - 1
+DEPTH_MOST = PAST_MOST = (1 << 32) - 1
 BYTES_MOST = 16 << 20  # more than any policy has
 SUM_FIRST, SUM_TIMES, WORD = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -69,9 +71,22 @@ class Row:
         return self.paid[arm] / FETCH / self.waits
 
 
+@dataclass(frozen=True)
+class Past:
+    """Of the program's last runs: how many, and means of the time they took, their largest heap, what giving back cost,
+    and what it saved."""
+
+    runs: int
+    life_ms: int
+    peak_kib: int
+    paid_us: int
+    kept_mib_ms: int
+
+
 @dataclass
 class Policy:
     rows: list[Row] = field(default_factory=list)
+    past: Past | None = None
 
     @property
     def sites(self) -> list[Row]:
@@ -133,7 +148,7 @@ class Reader:
         self.policy = Policy()
         self.module: Module | None = None
         self.kinds: dict[str, Callable[[str], None]] = {
-            "process": self.process, "bin": self.bin, "module": self.begin_module, "site": self.site,
+            "past": self.past, "process": self.process, "bin": self.bin, "module": self.begin_module, "site": self.site,
         }
 
     def line(self, text: str) -> None:
@@ -141,6 +156,13 @@ class Reader:
         if kind not in self.kinds:
             raise Malformed(f"it begins with {kind!r}, which is no kind of line")
         self.kinds[kind](rest)
+
+    def past(self, rest: str) -> None:
+        words = fields_of(rest.split(" "), 5)
+        if self.policy.past is not None:
+            raise Malformed("there is a second row of this kind")
+        runs = number(words[0], "the number of runs", PAST_MOST, 1)
+        self.policy.past = Past(runs, *(number(word, "a mean", PAST_MOST) for word in words[1:]))
 
     def process(self, rest: str) -> None:
         self.policy.rows.append(row_of(fields_of(rest.split(" "), 10)))
@@ -181,8 +203,8 @@ def policy_of(data: bytes, name: str) -> Policy:
     at = 1
     reader = Reader()
     try:
-        if lines[0] != FIRST:
-            raise Malformed(f"it is not {FIRST!r}: this is no policy")
+        if lines[0] not in FIRST:
+            raise Malformed(f"it is not {FIRST[-1]!r}: this is no policy")
         if lines.pop():
             at = len(lines) + 1
             raise Malformed("the last line has no end: the file is cut short")
@@ -246,9 +268,14 @@ def table_of(policy: Policy) -> Table:
     return table
 
 
+def past_text(past: Past) -> str:
+    cost, saved = past.paid_us / 1000, past.kept_mib_ms / 1000
+    return (f"{counted(past.runs, 'run', 'runs')} of {past.life_ms / 1000:.2f} s, largest heap {past.peak_kib / 1024:.1f} MiB; "
+            f"giving memory back cost {cost:.1f} ms and saved {saved:.1f} MiB x s")
+
+
 def show_policy(file: Path) -> None:
     from hakmem.base.console import stdout_console
-    from hakmem.base.figures import counted
 
     policy = read_policy(file)
     console = stdout_console()
@@ -259,5 +286,7 @@ def show_policy(file: Path) -> None:
         f"{counted(len(policy.rows), 'row', 'rows')}: {len(policy.sites):,} of sites in "
         f"{counted(modules, 'module', 'modules')}, {others:,} of these other than break-even; {sum(row.waits for row in policy.sites):,.0f} waits of sites remembered", highlight=False,
     )
+    if policy.past:
+        console.print(past_text(policy.past), highlight=False)
     meaning = "Keep times are times break-even. Waits: that a row remembers, 256 at most."
     console.print(meaning, style="dim", highlight=False)

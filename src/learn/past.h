@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* past.h: what earlier runs of a program say of the next one.
+ *
+ * what      A process that grows, frees and ends gives back what nobody needs, and fetches again what it gave back. It
+ *           cannot know: the program's earlier runs do. Each run measures
+ *
+ *               paid    time in looks at free memory, and the pages that were fetched again     us
+ *               kept    bytes given back and not fetched again x time                           MiB x ms
+ *
+ *               paid > price x kept      the next run keeps its free memory, as at the price `speed`, for FOLLOWS times
+ *                                        as long as a run lives; then the price rules again
+ *               peak >= HAK_HUGE_LEAST   the next run takes huge pages from the start (retain/huge.h still times them)
+ *
+ *           Both sides are known after one run, so no arm is tried. A run that keeps knows neither side: each AGAIN-th
+ *           run gives back, and is measured.
+ * owner     g_past (in past.c).
+ * locks     hak_past_looked: one caller at a time. The others: at start and at exit.
+ * failure   A clock that stands still: nothing was paid, so nothing is kept.
+ * not here  The file: policy.h.
+ */
+#ifndef HAK_LEARN_PAST_H
+#define HAK_LEARN_PAST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Means of the last runs; runs 0: none. */
+struct hak_past {
+  uint32_t runs;
+  uint32_t life_ms;     /* from start to exit */
+  uint32_t peak_kib;    /* most bytes in runs and big blocks */
+  uint32_t paid_us;
+  uint32_t kept_mib_ms;
+};
+
+/* Begins a run. acts: the run does as `before` says. always: no run is for measuring. */
+void hak_past_begin(const struct hak_past *before, bool acts, bool always);
+
+/* The function `looked` of struct hak_learning (tables/learning.h). */
+void hak_past_looked(uint64_t footprint, uint64_t begun_ns);
+
+/* True if this run's heap is large enough for any of it to matter. */
+bool hak_past_counts(void);
+
+/* Adds this run, which ends now, to the row. Call if hak_past_counts(). */
+void hak_past_add(struct hak_past *row);
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* past_test.cpp: what earlier runs of a program say of the next one.
+ *
+ * what      learn/past.c on a clock and a footprint that the test sets.
+ * owner     Each case runs in a process of its own.
+ * failure   A wrong mean, or a run that keeps where it should give back, fails the test.
+ * not here  The file: tests/process/policy_test.py.
+ */
+#include <gtest/gtest.h>
+
+extern "C" {
+#include "fake_os.h"
+#include "learn/past.h"
+#include "retain/footprint.h"
+#include "retain/huge.h"
+#include "retain/rent.h"
+#include "tables/settings.h"
+}
+
+namespace {
+
+constexpr uint64_t kMiB = 1 << 20;
+constexpr uint32_t kKibOfMiB = 1024;
+
+/* 30 ms paid where 5 GiB x ms cost 3.3 ms at `balanced`, and 26 ms at `lean`. */
+constexpr hak_past kPays = {.runs = 1, .life_ms = 200, .peak_kib = 100 * kKibOfMiB, .paid_us = 30000, .kept_mib_ms = 5120};
+
+class Past : public testing::Test {
+ protected:
+  void SetUp() override {
+    fake_os_reset();
+    fake_os.now_ms = 1000;
+    fake_os.huge_bytes = 2 * kMiB;
+    g_settings.cost_page = 1000;
+  }
+
+  static void begin(hak_past before = {}, bool acts = true, bool always = false) { hak_past_begin(&before, acts, always); }
+  static void resident(uint64_t mib) { hak_store(&g_footprint.span, mib * kMiB); }
+  static void pass(uint64_t ms) { fake_os.now_ms += ms; }
+
+  /* A look that finds `before` MiB, and leaves `after`. */
+  static void look(uint64_t before, uint64_t after, uint64_t ms = 0) {
+    const uint64_t begun_ns = fake_os.now_ms * 1000000;
+    resident(after);
+    pass(ms);
+    hak_past_looked(before * kMiB, begun_ns);
+  }
+
+  static hak_past ended(hak_past row = {}) {
+    EXPECT_TRUE(hak_past_counts());
+    hak_past_add(&row);
+    return row;
+  }
+
+  static bool keeps() { return hak_load(&g_rent.keeps_until_ms) != 0; }
+};
+
+TEST_F(Past, WhatWasGivenBackAndNotFetchedAgainIsRentSaved) {
+  begin();
+  pass(100);
+  look(100, 20, 7);
+  pass(900);
+  const hak_past row = ended();
+  EXPECT_EQ(row.runs, 1u);
+  EXPECT_EQ(row.life_ms, 1007u);
+  EXPECT_EQ(row.peak_kib, 100 * kKibOfMiB);
+  EXPECT_EQ(row.paid_us, 7000u);
+  EXPECT_EQ(row.kept_mib_ms, 80u * 907);
+}
+
+TEST_F(Past, WhatIsFetchedAgainCostsPagesAndIsOutForHalfOfTheTime) {
+  begin();
+  look(100, 20);
+  pass(500);
+  look(100, 20);
+  const hak_past row = ended();
+  EXPECT_EQ(row.paid_us, 80 * 256u);
+  EXPECT_EQ(row.kept_mib_ms, 40u * 500);
+}
+
+TEST_F(Past, NoMoreIsOutThanWasGivenBack) {
+  begin();
+  look(100, 90);
+  pass(100);
+  look(20, 20); /* the program unmapped 70 MiB itself */
+  EXPECT_EQ(ended().kept_mib_ms, 10u * 100);
+}
+
+TEST_F(Past, ARunKeepsIfGivingBackCostMoreThanItSaved) {
+  begin(kPays);
+  EXPECT_EQ(hak_load(&g_rent.keeps_until_ms), 1000u + 4 * 200);
+}
+
+TEST_F(Past, AndNotWhereMemoryIsDearer) {
+  g_settings.price = 6000000;
+  begin(kPays);
+  EXPECT_FALSE(keeps());
+}
+
+TEST_F(Past, NorForLittle) {
+  hak_past little = kPays;
+  little.paid_us = 499;
+  little.kept_mib_ms = 0;
+  begin(little);
+  EXPECT_FALSE(keeps());
+}
+
+TEST_F(Past, NorAtTheFirstRunNorInTheShadow) {
+  begin();
+  EXPECT_FALSE(keeps());
+  begin(kPays, false);
+  EXPECT_FALSE(keeps());
+  EXPECT_EQ(hak_load(&g_footprint.foreseen), 0u);
+}
+
+TEST_F(Past, EachSixteenthRunGivesBackUnlessFrozen) {
+  hak_past row = kPays;
+  row.runs = 31;
+  begin(row);
+  EXPECT_FALSE(keeps());
+  begin(row, true, true);
+  EXPECT_TRUE(keeps());
+}
+
+TEST_F(Past, ARunThatKeepsMeasuresNoCost) {
+  begin(kPays);
+  resident(200);
+  pass(400);
+  const hak_past row = ended(kPays);
+  EXPECT_EQ(row.runs, 2u);
+  EXPECT_EQ(row.life_ms, 300u);
+  EXPECT_EQ(row.peak_kib, 150 * kKibOfMiB);
+  EXPECT_EQ(row.paid_us, kPays.paid_us);
+  EXPECT_EQ(row.kept_mib_ms, kPays.kept_mib_ms);
+}
+
+TEST_F(Past, AfterOneThatLivedLongerTheNextMeasures) {
+  begin(kPays);
+  resident(100);
+  pass(901);
+  const hak_past row = ended(kPays);
+  EXPECT_EQ(row.paid_us, 0u);
+  begin(row);
+}
+
+TEST_F(Past, ALargeHeapIsForeseen) {
+  begin({.runs = 1, .life_ms = 1, .peak_kib = 16 * kKibOfMiB - 1, .paid_us = 0, .kept_mib_ms = 0});
+  EXPECT_EQ(hak_load(&g_footprint.foreseen), 0u);
+  begin({.runs = 1, .life_ms = 1, .peak_kib = 16 * kKibOfMiB, .paid_us = 0, .kept_mib_ms = 0});
+  EXPECT_EQ(hak_load(&g_footprint.foreseen), HAK_HUGE_LEAST - 2 * kMiB);
+}
+
+TEST_F(Past, ASmallHeapIsLeftAlone) {
+  begin();
+  hak_store(&g_footprint.span, 2 * kMiB - 1024);
+  EXPECT_FALSE(hak_past_counts());
+}
+
+TEST_F(Past, NothingOverflows) {
+  hak_past row = {.runs = UINT32_MAX, .life_ms = UINT32_MAX, .peak_kib = UINT32_MAX, .paid_us = UINT32_MAX,
+                  .kept_mib_ms = UINT32_MAX};
+  begin(row);
+  look(uint64_t{1} << 27, 1);
+  pass(uint64_t{1} << 40);
+  row = ended(row);
+  EXPECT_EQ(row.runs, UINT32_MAX);
+}
+
+}  // namespace
