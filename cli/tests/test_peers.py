@@ -64,7 +64,7 @@ class Curves(unittest.TestCase):
 
     def test_the_most_in_each_part(self) -> None:
         curve = Curve([0.0, 0.4, 0.9, 3.5], [1.0, 7.0, 2.0, 5.0])
-        self.assertEqual(most_in_each(curve, 5, 5.0), [7.0, 7.0, 7.0, 5.0, None])
+        self.assertEqual(most_in_each(curve, 5, 5.0), [7.0, 2.0, 2.0, 5.0, None])
         self.assertEqual(most_in_each(Curve([0.0], [2.0]), 2, 0.0), [2.0, None])
 
 

@@ -56,12 +56,14 @@ def curve_of(samples: Sequence[Sample], end_ns: int) -> Curve:
 
 
 def most_in_each(curve: Curve, columns: int, span: float) -> list[float | None]:
-    """The most in each of so many equal parts of the span; where no sample lies, as before; None: after the end."""
-    found: list[float | None] = [None] * columns
+    """The most in each of so many equal parts of the span; where no sample lies, the last before; None: after the end."""
+    found: list[float | None] = []
+    last = curve.mib[0]
     for seconds, mib in zip(curve.seconds, curve.mib):
         column = min(int(seconds / span * columns), columns - 1) if span else 0
+        if column >= len(found):
+            found += [last] * (column - len(found))
+            found.append(mib)
         found[column] = max(mib, found[column] or 0.0)
-    last = max(column for column, mib in enumerate(found) if mib is not None)
-    for column in range(1, last):
-        found[column] = found[column - 1] if found[column] is None else found[column]
-    return found
+        last = mib
+    return found + [None] * (columns - len(found))
