@@ -4,16 +4,22 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import unittest
+from contextlib import suppress
 from pathlib import Path
 from subprocess import CompletedProcess
+from unittest import mock
 
 from support import BUILD, Scratch, hakmem, preloadable, program
 
+from hakmem.process.launch import Launcher, Streams
 from hakmem.process.listening import listens
 from hakmem.process.samples import Sample
+from hakmem.running import service
 from hakmem.running.memory_over_time import Curve, curve_of, most_in_each
 from hakmem.running.picture import COLUMNS, picture
 from hakmem.running.verdict import Measure, best, sentence
@@ -39,6 +45,16 @@ CLIENT = "import socket; s = socket.socket(socket.AF_UNIX); s.connect('SOCKET');
 
 def sample(second: float, mib: float, processes: int = 1) -> Sample:
     return Sample(int(second * SECOND), int(mib * 1024), 0, 0, processes)
+
+
+def commands_of(group: int) -> list[str]:
+    """Of the processes that are left of it."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if os.getpgid(int(folder.name)) == group:
+                found.append((folder / "cmdline").read_text())
+    return found
 
 
 def measure(words: str = "memory at the end", unit: str = "MiB", **values: list[float]) -> Measure:
@@ -127,7 +143,7 @@ class Programs(Peers):
             self.assertRegex(ended.stderr, rf"(?m)^{name}( +[\d.]+){{5}}\n( +[\d.]+–[\d.]+){{5}}$")
             self.assertRegex(ended.stderr, rf"(?m)^{name} +\d+ ┤.*\n +0 ┤[▁-█ ]+ \d+$")
         self.assertRegex(ended.stderr, r"(?s)CPU time.*wall time.*peak memory.*memory over time.*memory at\s+the end")
-        self.assertRegex(ended.stderr, r"(?s)proven in each run\s+to serve malloc and free: HAKMEM \w+,\s+glibc [\d.]+\n")
+        self.assertRegex(ended.stderr, r"(?s)proven in each run\s+to serve malloc and free: HAKMEM\s+\w+,\s+glibc\s+[\d.]+\n")
         self.assertLessEqual(max(len(line) for line in ended.stderr.splitlines() if "-c" not in line), 80)
         data = json.loads(re.findall(r"const data = (\{.*\});\n", page.read_text("ascii"))[0])
         self.assertEqual([[len(curves["runs"]), curves["name"]] for curves in data["curves"]], [[4, "HAKMEM"], [4, "glibc"]])
@@ -206,12 +222,18 @@ class Services(Peers):
                      status=3, text="ended under the load: was killed by SIGTERM")
 
     def test_a_service_that_outlives_sigterm_is_killed(self) -> None:
-        ended = self.peers("--runs", "1", "--rest", "0.2", "--", PYTHON, "-c", self.server, "stubborn")
-        self.assertEqual(ended.returncode, 0, ended.stderr)
-        self.assertIn("note: SIGTERM did not end the program in each run: it was killed", ended.stderr)
+        launcher, streams = Launcher(self.places.launcher, self.folder), Streams()
+        command = ["sh", "-c", f"{PYTHON} -c \"{self.server}\" stubborn; true"]
+        for words in ([PYTHON, "-c", self.server, "stubborn"], command):
+            with mock.patch.object(service, "GRACE_SECONDS", 0.2), launcher.running(words, os.environ, streams, []) as process:
+                moments = service.go_through(process, service.Manner(rest=0.3), self.folder)
+            self.assertEqual((moments.problem, moments.killed), ("", words is not command))
+            self.assertEqual(launcher.figures("").signal, signal.SIGTERM if words is command else signal.SIGKILL)
+            self.assertNotIn(str(self.folder), "".join(map(str, commands_of(process.pid))))
 
     def test_listening_is_seen_from_outside(self) -> None:
-        with subprocess.Popen(["sh", "-c", f"{PYTHON} -c \"{self.server}\"; true"]) as shell:
+        line = f"{PYTHON} -c \"{self.server}\"; true"
+        with subprocess.Popen(["sh", "-c", line], stderr=subprocess.DEVNULL) as shell:
             try:
                 while not listens(shell.pid):
                     self.assertIsNone(shell.poll())

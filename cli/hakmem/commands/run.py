@@ -57,12 +57,12 @@ COMMAND = Command(
     A service goes with --load or --rest. --load runs a line of a shell beside it, once the program listens on a socket,
     or 3 s after its start; then it rests, and is ended by SIGTERM, 5 s later by SIGKILL. What it prints is not shown.""",
     "the program's own when everything held (0 of a service that this command ended); 2 bad usage, or a program that "
-    "cannot be preloaded; 3 HAKMEM did not serve every call, it could not be proven, or the program or its load failed on "
-    "HAKMEM alone; 126 and 127 as in a shell; 130 after Ctrl-C.",
+    "cannot be preloaded; 3 HAKMEM did not serve every call, it could not be proven, the program failed on HAKMEM alone, "
+    "or its load did on HAKMEM; 126 and 127 as in a shell; 130 after Ctrl-C.",
     perform,
     (
         Option(("--peers",), "On all allocators, with memory over time. Without a program it is always so."),
-        Option(("--runs",), "Timed runs on each allocator. Default: 5, with --peers 4, fewer than which name no best.", "N",
+        Option(("--runs",), "Timed runs on each allocator. Default: 5; with --peers 4, and fewer name no best.", "N",
                whole(1, 1000)),
         Option(("--peer",), "With --peers: a further library. May be given again.", "NAME=FILE", many=True),
         Option(("--allocators",), "With --peers: these only, beside HAKMEM and glibc.", "NAME,NAME"),
