@@ -21,8 +21,8 @@ Document = dict[str, Any]
 
 THREADS = 4
 TEXTS, LINES = 16, 100
-BURST_REQUESTS, REST_REQUESTS = 600, 20
-REST_SECONDS = 0.5
+BURST_REQUESTS, REST_REQUESTS = 600, 32
+REST_SECONDS = 0.8
 ONE_STAYS_OF = 20
 WORDS = ["amber", "basalt", "cedar", "delta", "ember", "fjord", "granite", "harbor", "iris", "juniper"]
 
