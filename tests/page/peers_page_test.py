@@ -64,8 +64,9 @@ class Page(unittest.TestCase):
                     self.assertEqual(self.browser.complaints, [])
 
     def shows_all(self) -> None:
-        self.assertEqual(self.text("#sentence"), "CPU time: no difference; wall time: no difference; peak memory: no difference; "
-                         "least memory over time: HAKMEM (117 MiB; others 190 to 195); "
+        self.assertEqual(self.text("#sentence"),
+                         "CPU time: no difference; wall time: no difference; peak memory: no difference; least "
+                         "memory over time: HAKMEM (117 MiB; others 190 to 195); "
                          "least memory at the end: HAKMEM (34 MiB; others 180 to 190).")
         self.assertIn("HAKMEM: 34 MiB at its end", self.text("#legend"))
         self.assertEqual(self.browser.value("document.querySelectorAll('polyline').length"), 12)

@@ -55,10 +55,10 @@ COMMAND = Command(
     allocator on which the program fails is named with the reason.
 
     A service goes with --load or --rest. --load runs a line of a shell beside it, once the program listens on a socket,
-    or 3 s after its start; then it rests, and is ended by SIGTERM, 5 s later by SIGKILL. What it prints is not shown.""",
+    or 3 s after its start; then it rests, and is ended by SIGTERM, 5 s later by SIGKILL. Its output is not shown.""",
     "the program's own when everything held (0 of a service that this command ended); 2 bad usage, or a program that "
-    "cannot be preloaded; 3 HAKMEM did not serve every call, it could not be proven, the program failed on HAKMEM alone, "
-    "or its load did on HAKMEM; 126 and 127 as in a shell; 130 after Ctrl-C.",
+    "cannot be preloaded; 3 HAKMEM did not serve every call, it could not be proven, the program failed on HAKMEM "
+    "alone, or its load did on HAKMEM; 126 and 127 as in a shell; 130 after Ctrl-C.",
     perform,
     (
         Option(("--peers",), "On all allocators, with memory over time. Without a program it is always so."),
@@ -67,11 +67,12 @@ COMMAND = Command(
         Option(("--peer",), "With --peers: a further library. May be given again.", "NAME=FILE", many=True),
         Option(("--allocators",), "With --peers: these only, beside HAKMEM and glibc.", "NAME,NAME"),
         Option(("--load",), "With --peers: what loads the program, a service, as a line of a shell.", "LINE"),
-        Option(("--rest",), "With --peers: for how long a service is watched behind the load, without one from its start. "
-               "Default: 2 with --load.", "SECONDS", real(0, 86400)),
-        Option(("--html",), "With --peers: a page with the same figures and curves, which loads nothing.", "FILE", Path),
-        Option(("--stdin",), "What every run reads as standard input; - reads this command's own first. Default: standard "
-               "input if it is a file, else nothing.", "FILE"),
+        Option(("--rest",), "With --peers: for how long a service is watched behind the load, without one from its "
+               "start. Default: 2 with --load.", "SECONDS", real(0, 86400)),
+        Option(("--html",), "With --peers: a page with the same figures and curves, which loads nothing.", "FILE",
+               Path),
+        Option(("--stdin",), "What every run reads as standard input; - reads this command's own first. Default: "
+               "standard input if it is a file, else nothing.", "FILE"),
         BUILD, LIBRARY,
     ),
     (PROGRAM._replace(help="The program and its arguments. Default: a small service of CPython that has a burst of "

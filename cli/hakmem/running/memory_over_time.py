@@ -12,7 +12,7 @@ from hakmem.process.samples import Sample
 
 SECOND_NS = 1_000_000_000
 KIB_IN_MIB = 1024
-END_SECONDS = 0.1  # "at the end" is the middle of what was there in the last ones: the last sample may be of a process that ends
+END_SECONDS = 0.1  # the last sample may be of a process that ends: "at the end" is the middle of these
 
 
 class Curve(NamedTuple):
@@ -56,7 +56,7 @@ def curve_of(samples: Sequence[Sample], end_ns: int) -> Curve:
 
 
 def most_in_each(curve: Curve, columns: int, span: float) -> list[float | None]:
-    """The most in each of so many equal parts of the span; where no sample lies, the last before; None: after the end."""
+    """The most in each of so many equal parts of the span; without a sample the last before; None: after the end."""
     found: list[float | None] = []
     last = curve.mib[0]
     for seconds, mib in zip(curve.seconds, curve.mib):

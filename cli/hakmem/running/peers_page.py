@@ -35,7 +35,8 @@ def points_of(curve: Curve) -> list[list[float]]:
     if len(curve.seconds) <= POINTS_MOST:
         return [[round(second, 3), round(mib, 2)] for second, mib in zip(*curve)]
     mibs = most_in_each(curve, POINTS_MOST, curve.span)
-    return [[round((n + 0.5) * curve.span / POINTS_MOST, 3), round(mib, 2)] for n, mib in enumerate(mibs) if mib is not None]
+    step = curve.span / POINTS_MOST
+    return [[round((n + 0.5) * step, 3), round(mib, 2)] for n, mib in enumerate(mibs) if mib is not None]
 
 
 def curves_of(trials: Trials, name: str) -> dict[str, Any]:
@@ -54,7 +55,8 @@ def page_data(trials: Trials) -> dict[str, Any]:
     measures = measures_of(trials)
     names = list(measures[0].values)
     return {
-        "program": trials.program, "facts": [time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), machine(), ending(trials)],
+        "program": trials.program,
+        "facts": [time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()), machine(), ending(trials)],
         "sentence": sentence(measures), "how": how(trials), "proof": proof(trials), "notes": [*notes(trials)],
         "measures": [[measure.heading, measure.words, measure.unit] for measure in measures],
         "rows": [{"name": name, "cells": [cell(measure, name) for measure in measures]} for name in names],

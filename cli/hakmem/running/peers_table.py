@@ -54,7 +54,8 @@ def measures_of(trials: Trials) -> list[Measure]:
     found.append(memory_measure("peak [MiB]", "peak memory", trials, lambda trial: trial.peak))
     found.append(memory_measure("mean [MiB]", "memory over time", trials, lambda trial: trial.curve.mean))
     if manner.load is not None:
-        found.append(memory_measure("load [MiB]", "memory at the end of the load", trials, lambda trial: trial.after_load))
+        words = "memory at the end of the load"
+        found.append(memory_measure("load [MiB]", words, trials, lambda trial: trial.after_load))
         words = f"memory after {manner.rest or 0:g} s of rest"
     else:
         words = "memory at the end" if manner.rest is None else f"memory after {manner.rest:g} s"

@@ -3,7 +3,7 @@
 
     no load, no rest    the program ends by itself
     rest                it is ended so many seconds after its start
-    load                once it listens on a socket, or 3 s after its start, the load runs beside it; it rests, and is ended
+    load                once it listens on a socket, or 3 s after its start, the load runs beside it; it rests, is ended
 
 SIGTERM ends it, and SIGKILL if it lives for 5 more seconds. The load is a line for a shell; its processes are no
 descendants of the launcher, so they are in no figure of the program.

@@ -36,7 +36,7 @@ class Trial:
 
     @property
     def peak(self) -> float:
-        """MiB: the largest sample, or the largest process as the kernel has it, which misses nothing between samples."""
+        """MiB: the largest sample, or the largest process as the kernel has it, also between samples."""
         return max(self.curve.peak, self.figures.maxrss_kib / KIB_IN_MIB)
 
     @property

@@ -54,9 +54,11 @@ def clause(measure: Measure) -> str:
     if not rest:
         return f"{measure.words}: no difference"
     if len(first) > 1:
-        return f"{measure.words}: no single best, but {listed(rest)} {'needs' if len(rest) == 1 else 'need'} more than {first[0]}"
+        need = "needs" if len(rest) == 1 else "need"
+        return f"{measure.words}: no single best, but {listed(rest)} {need} more than {first[0]}"
     others = rest[0] if len(rest) == 1 else "others"
-    return f"least {measure.words}: {first[0]} ({range_text(measure, first)} {measure.unit}; {others} {range_text(measure, rest)})"
+    figures = f"{range_text(measure, first)} {measure.unit}; {others} {range_text(measure, rest)}"
+    return f"least {measure.words}: {first[0]} ({figures})"
 
 
 def sentence(measures: Sequence[Measure]) -> str:
