@@ -177,6 +177,10 @@ class Programs(Peers):
         self.refused("--", "env", program("calls_static"), status=3, text="HAKMEM did not serve it")
         self.refused("--", program("own_malloc"), status=3, text="has a malloc of its own")
 
+    def test_a_program_that_is_too_short_for_samples(self) -> None:
+        text = "memory over time, sampled every 10 ms, needs one of 50 ms or more"
+        self.refused("--", "true", status=2, text=text)
+
     def test_wrong_use(self) -> None:
         library = preloadable("forward")
         self.refused("--allocators", "none", "--", "true", status=2, text="--allocators none: not among those found")

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hakmem.base.atomic_write import refuse_unless_writable
+from hakmem.base.errors import BAD_USAGE
 from hakmem.base.scratch import scratch_folder
 from hakmem.base.streams import reader_is_gone, show_progress
 from hakmem.process.launch import Figures
@@ -27,7 +28,7 @@ from hakmem.running.peers_page import write_trials
 from hakmem.running.peers_table import print_trials
 from hakmem.running.run import Runner, must_hold
 from hakmem.running.service import Manner
-from hakmem.running.trial import Track, label, on, problem_of
+from hakmem.running.trial import Track, label, on, problem_of, problem_of_samples
 from hakmem.running.trials import Trials
 
 
@@ -62,12 +63,14 @@ def take_turns(track: Track, trials: Trials, shown: Figures, rounds: int) -> Non
 
 def take_turn(track: Track, trials: Trials, shown: Figures, allocator: Allocator) -> None:
     trial = track.trial(allocator)
-    problem = problem_of(trial, track.library(allocator), shown, track.manner.ends_it)
-    if problem is None:
+    problem, short = problem_of(trial, track.library(allocator), shown, track.manner.ends_it), problem_of_samples(trial)
+    if allocator.name == HAKMEM:
+        must_hold(on(HAKMEM, problem))
+        must_hold(short, BAD_USAGE)
+    if problem or short:
+        trials.failed[allocator.name] = problem or short or ""
+    else:
         trials.runs.setdefault(allocator.name, []).append(trial)
-        return
-    must_hold(on(allocator.name, problem) if allocator.name == HAKMEM else None)
-    trials.failed[allocator.name] = problem
 
 
 def refuse_what_only_hakmem_does(track: Track, trials: Trials, shown: Figures) -> None:

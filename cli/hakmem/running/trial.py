@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from hakmem.base.figures import time_text
 from hakmem.process import checks
 from hakmem.process.launch import Figures, Streams
 from hakmem.process.peers import HAKMEM, Allocator
@@ -17,6 +18,8 @@ from hakmem.process.samples import Sample, read_samples
 from hakmem.running.memory_over_time import KIB_IN_MIB, SECOND_NS, Curve, curve_of
 from hakmem.running.run import Runner, check_library, must_hold
 from hakmem.running.service import Manner, Moments, go_through, last_line
+
+SAMPLES_LEAST = 5
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,11 @@ def problem_of(trial: Trial, library: Path, shown: Figures, ends_it: bool) -> st
     problem = problem_of_end(trial.figures, trial.moments, trial.said)
     if problem is None and not ends_it and trial.figures.status != shown.status:
         problem = f"{trial.figures.end}, where it {shown.end} on HAKMEM{': ' if trial.said else ''}{trial.said}"
-    return problem or checks.identity_problem(trial.figures, trial.records, library) or problem_of_samples(trial)
+    return problem or checks.identity_problem(trial.figures, trial.records, library)
 
 
 def problem_of_samples(trial: Trial) -> str | None:
-    return None if trial.samples else "it ended before its memory could be sampled, which is done every 10 ms"
+    if len(trial.samples) >= SAMPLES_LEAST:
+        return None
+    ran = time_text(trial.figures.wall_ns)
+    return f"the program ended after {ran}: memory over time, sampled every 10 ms, needs one of 50 ms or more"
