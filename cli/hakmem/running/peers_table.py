@@ -21,15 +21,17 @@ SECONDS, MEBIBYTES = "s", "MiB"
 
 # ---- what is measured ----
 
-def decimals(values: list[float]) -> int:
-    """Three digits of the largest, no more than two decimals from 1 s on."""
-    largest = max(values)
-    return 1 if largest >= 100 else 2 if largest >= 1 else 3 if largest >= 0.1 else 4
+def decimals(largest: float, noise: int) -> int:
+    """About three digits of the largest that is shown, a digit less where noise is 10."""
+    scaled = largest * noise
+    return 1 if scaled >= 100 else 2 if scaled >= 1 else 3 if scaled >= 0.1 else 4
 
 
-def seconds_measure(heading: str, words: str, trials: Trials, of: Callable[[Trial], float]) -> Measure:
+def seconds_measure(
+    heading: str, words: str, trials: Trials, of: Callable[[Trial], float], noise: int = 1
+) -> Measure:
     values = {label(name): [of(trial) for trial in runs] for name, runs in trials.runs.items()}
-    places = decimals([value for row in values.values() for value in row])
+    places = decimals(max(value for row in values.values() for value in row), noise)
     return Measure(heading, words, SECONDS, values, lambda value: f"{value:.{places}f}")
 
 
@@ -48,9 +50,9 @@ def measures_of(trials: Trials) -> list[Measure]:
     manner = trials.manner
     found = [seconds_measure("CPU [s]", "CPU time", trials, cpu_seconds)]
     if manner.load is not None:
-        found.append(seconds_measure("load [s]", "time of the load", trials, lambda trial: trial.load_seconds))
+        found.append(seconds_measure("load [s]", "time of the load", trials, lambda trial: trial.load_seconds, 10))
     elif manner.rest is None:
-        found.append(seconds_measure("wall [s]", "wall time", trials, lambda trial: trial.figures.wall_ns / 1e9))
+        found.append(seconds_measure("wall [s]", "wall time", trials, lambda trial: trial.figures.wall_ns / 1e9, 10))
     found.append(memory_measure("peak [MiB]", "peak memory", trials, lambda trial: trial.peak))
     found.append(memory_measure("mean [MiB]", "memory over time", trials, lambda trial: trial.curve.mean))
     if manner.load is not None:
