@@ -235,8 +235,15 @@ class Services(Peers):
         text = "on HAKMEM the program failed: ended before the load began: exited with 5: not today"
         self.refused("--load", "true", "--", "sh", "-c", "echo not today >&2; exit 5", status=3, text=text)
         dies = f"{PYTHON} -c \"{self.client}\"; kill $(cat '{self.folder}/pid'); sleep 9"
-        program = f"echo $$ > '{self.folder}/pid'; exec {PYTHON} -c \"{self.server}\""
-        self.refused("--load", dies, "--", "sh", "-c", program, status=3, text="ended under the load: was killed by SIGTERM")
+        script = f"echo $$ > '{self.folder}/pid'; exec {PYTHON} -c \"{self.server}\""
+        text = "ended under the load: was killed by SIGTERM"
+        self.refused("--load", dies, "--", "sh", "-c", script, status=3, text=text)
+
+    def test_a_service_that_ends_badly(self) -> None:
+        early, crash = "sleep 0.1; exit 5", "trap 'kill -SEGV $$' TERM; while :; do sleep 0.05; done"
+        for script, text in ((early, "before it was to be ended it exited with 5"),
+                             (crash, "asked to end, it was killed by SIGSEGV")):
+            self.refused("--rest", "0.4", "--", "sh", "-c", script, status=3, text=text)
 
     def test_a_service_that_outlives_sigterm_is_killed(self) -> None:
         launcher, streams = Launcher(self.places.launcher, self.folder), Streams()

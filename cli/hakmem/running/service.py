@@ -46,6 +46,7 @@ class Moments(NamedTuple):
     rest_ns: int | None  # the load ended
     end_ns: int  # what follows is the program's own end
     problem: str = ""  # why the run is none
+    by_itself: bool = False  # it ended, and was not asked to
     killed: bool = False  # SIGTERM did not end it
 
 
@@ -74,9 +75,9 @@ def watched(process: subprocess.Popen[bytes], manner: Manner, folder: Path) -> M
         rest_ns = monotonic_ns()
         if problem:
             return Moments(load_ns, rest_ns, rest_ns, problem)
-    if first_to_end([process], manner.rest if manner.ends_it else None) and manner.load is not None:
-        return Moments(load_ns, rest_ns, monotonic_ns(), "ended after the load by itself")
-    return Moments(load_ns, rest_ns, monotonic_ns())
+    ended = first_to_end([process], manner.rest if manner.ends_it else None) is not None
+    problem = "ended after the load by itself" if ended and manner.load is not None else ""
+    return Moments(load_ns, rest_ns, monotonic_ns(), problem, ended)
 
 
 def is_up(process: subprocess.Popen[bytes]) -> bool:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +21,7 @@ from hakmem.running.run import Runner, check_library, must_hold
 from hakmem.running.service import Manner, Moments, go_through, last_line
 
 SAMPLES_LEAST = 5
+ENDS = (0, signal.SIGTERM, signal.SIGKILL)  # of a program that was asked to end
 
 
 @dataclass(frozen=True)
@@ -100,7 +102,7 @@ class Track:
         figures, moments, records = self.pass_through(hakmem, folder, streams, options, manner)
         said = last_line(folder / "errors") if self.manner.ends_it else ""
         executed = read_executed(folder / "executed")
-        must_hold(on(HAKMEM, problem_of_end(figures, moments, said)))
+        must_hold(on(HAKMEM, problem_of_end(figures, moments, said)) if self.manner.ends_it else None)
         must_hold(checks.escape_problem(figures, executed, records))
         must_hold(checks.identity_problem(figures, records, self.library(hakmem)))
         return figures, notes_of_proof(executed, records)
@@ -118,18 +120,18 @@ def notes_of_proof(executed: list[Executed] | None, records: list[Record]) -> li
 
 def problem_of_end(figures: Figures, moments: Moments, said: str) -> str | None:
     """Of a run that this command was to end, or that it loaded."""
-    if not moments.problem:
-        return None
-    words = [moments.problem]
-    if moments.problem.startswith("ended"):
-        words += [f": {figures.end}", f": {said}" if said else ""]
-    return "".join(words)
+    how = f"{figures.end}{': ' if said else ''}{said}"
+    if moments.problem:
+        return f"{moments.problem}: {how}" if moments.problem.startswith("ended") else moments.problem
+    if moments.by_itself:
+        return f"before it was to be ended it {how}" if figures.status else None
+    return None if figures.signal in ENDS else f"asked to end, it {how}"
 
 
 def problem_of(trial: Trial, library: Path, shown: Figures, ends_it: bool) -> str | None:
     """Why a run does not count."""
-    problem = problem_of_end(trial.figures, trial.moments, trial.said)
-    if problem is None and not ends_it and trial.figures.status != shown.status:
+    problem = problem_of_end(trial.figures, trial.moments, trial.said) if ends_it else None
+    if not ends_it and trial.figures.status != shown.status:
         problem = f"{trial.figures.end}, where it {shown.end} on HAKMEM{': ' if trial.said else ''}{trial.said}"
     return problem or checks.identity_problem(trial.figures, trial.records, library)
 
