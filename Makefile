@@ -23,7 +23,7 @@ LAB    := build/venv/bin/hakmem-lab
 
 help:
 	@echo "make run [CMD=\"program ...\"]     run a program, or a line of a shell as CMD='a | b', on HAKMEM and show what it did"
-	@echo "                                 (default: a JSON script)"
+	@echo "                                 (default: a small server that has a burst and rests, on all allocators)"
 	@echo "make test                        build and run every test"
 	@echo "make bench                       benchmarks beside glibc and the installed peers, within 5 minutes"
 	@echo "make bench-full                  all benchmarks, all passes: some hours"

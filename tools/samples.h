@@ -13,7 +13,7 @@
  * owner     The launcher, from samples_start to samples_end.
  * failure   A process that vanishes meanwhile counts nothing; if the file cannot be written, the lines end and
  *           samples_end is false.
- * not here  Judging the samples: the Python package of the laboratory.
+ * not here  Judging the samples: the Python packages.
  */
 #ifndef HAKMEM_TOOLS_SAMPLES_H
 #define HAKMEM_TOOLS_SAMPLES_H

@@ -60,10 +60,12 @@ class Served(Scratch):
         self.assertNotIn("the program brings", ended.stderr)
 
     def test_the_default_program(self) -> None:
-        ended = hakmem("run", "--build", str(BUILD), "--runs", "1")
-        self.assert_served(ended)
-        self.assertRegex(ended.stdout, r"\Ajson_heavy: .* checksum [0-9a-f]{8}\n\Z")
-        self.assertIn("PYTHONMALLOC=malloc", ended.stderr)
+        """Beside all allocators there are, with memory over time."""
+        ended = hakmem("run", "--build", str(BUILD), "--runs", "1", "--allocators", "glibc")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertRegex(ended.stdout, r"\Aburst: .* checksum [0-9a-f]{8}\n\Z")
+        self.assertRegex(ended.stderr, r"hakmem run --peers: PYTHONMALLOC=malloc \S+ \S+/burst.py\n")
+        self.assertRegex(ended.stderr, r"(?m)^HAKMEM +[\d,]+ ┤")
 
 
 class Input(Scratch):

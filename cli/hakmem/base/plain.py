@@ -7,7 +7,7 @@ import os
 import sys
 from typing import NamedTuple, TextIO
 
-CODES = {"bold": "1", "green": "32", "red": "31"}
+CODES = {"bold": "1", "faint": "2", "green": "32", "red": "31"}
 GAP = "  "
 
 

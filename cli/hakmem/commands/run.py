@@ -5,37 +5,77 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from hakmem.base.options import Command, Option, whole
+from hakmem.base.options import Command, Option, real, whole
 from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, RUN
 
+RUNS, RUNS_OF_PEERS = 5, 4
+REST_SECONDS = 2.0
 
-def perform(command: list[str], runs: int, stdin: str | None, build: Path | None, library: Path | None) -> int:
+
+def refuse_without_peers(**given: object) -> None:
+    from hakmem.base.errors import Refusal
+
+    for name, value in given.items():
+        if value:
+            raise Refusal(f"--{name} goes with --peers")
+
+
+def perform(
+    command: list[str], peers: bool, peer: tuple[str, ...], allocators: str | None, runs: int | None, load: str | None,
+    rest: float | None, html: Path | None, stdin: str | None, build: Path | None, library: Path | None,
+) -> int:
     from hakmem.process.places import find_places
     from hakmem.process.program import Program, default_program
+
+    program, places = Program(command) if command else default_program(), find_places(build, library)
+    if peers or not command:
+        from hakmem.running.peers import Wishes, run_peers
+        from hakmem.running.service import Manner
+
+        manner = Manner(load, REST_SECONDS if load is not None and rest is None else rest)
+        return run_peers(places, program, Wishes(peer, allocators, runs or RUNS_OF_PEERS, manner, html), stdin)
     from hakmem.running.run import run_program
 
-    program = Program(command) if command else default_program()
-    return run_program(find_places(build, library), program, runs, stdin)
+    refuse_without_peers(peer=peer, allocators=allocators, load=load, rest=rest, html=html)
+    return run_program(places, program, runs or RUNS, stdin)
 
 
 COMMAND = Command(
     "run", RUN,
-    """Run a program on HAKMEM and on glibc, and say what each needed.
+    """Run a program on HAKMEM and on glibc, or on all allocators, and say what each needed.
 
     The program runs 2 N + 2 times: once on HAKMEM with every call counted, which is the run whose output is shown;
-    once on glibc to warm up; then N times on each in turn, timed.
+    once on glibc to warm up; then N times on each in turn, timed. The summary goes to stderr: wall time, CPU time, peak
+    RSS and page faults (the smallest of the N runs), proof of which library served malloc and free, and the calls by
+    route. HAKMEM_ settings in the environment apply.
 
-    The summary goes to stderr: wall time, CPU time, peak RSS and page faults (the smallest of the N runs), proof of
-    which library served malloc and free, and the calls by route. HAKMEM_ settings in the environment apply.""",
-    "the program's own when everything held; 2 bad usage, or a program that cannot be preloaded; 3 HAKMEM did not serve "
-    "every call, or it could not be proven; 126 and 127 as in a shell; 130 after Ctrl-C.",
+    With --peers it runs on HAKMEM, glibc and every other allocator that is installed or given: once on HAKMEM, which is
+    the run whose output is shown, then N times on each by turns, each proven. The summary has CPU time, wall time, peak
+    memory, memory over time and at the end, a picture of memory over time, and which allocator is best for what. An
+    allocator on which the program fails is named with the reason.
+
+    A service goes with --load or --rest. --load runs a line of a shell beside it, once the program listens on a socket,
+    or 3 s after its start; then it rests, and is ended by SIGTERM, 5 s later by SIGKILL. Its output is not shown.""",
+    "the program's own when everything held (0 of a service that this command ended); 2 bad usage, or a program that "
+    "cannot be preloaded; 3 HAKMEM did not serve every call, it could not be proven, the program failed on HAKMEM "
+    "alone, or its load did on HAKMEM; 126 and 127 as in a shell; 130 after Ctrl-C.",
     perform,
     (
-        Option(("--runs",), "Timed runs on each allocator.", "N", whole(1, 1000), default=5),
-        Option(("--stdin",), "What every run reads as standard input; - reads this command's own first. Default: standard "
-               "input if it is a file, else nothing.", "FILE"),
+        Option(("--peers",), "On all allocators, with memory over time. Without a program it is always so."),
+        Option(("--runs",), "Timed runs on each allocator. Default: 5; with --peers 4, and fewer name no best.", "N",
+               whole(1, 1000)),
+        Option(("--peer",), "With --peers: a further library. May be given again.", "NAME=FILE", many=True),
+        Option(("--allocators",), "With --peers: these only, beside HAKMEM and glibc.", "NAME,NAME"),
+        Option(("--load",), "With --peers: what loads the program, a service, as a line of a shell.", "LINE"),
+        Option(("--rest",), "With --peers: for how long a service is watched behind the load, without one from its "
+               "start. Default: 2 with --load.", "SECONDS", real(0, 86400)),
+        Option(("--html",), "With --peers: a page with the same figures and curves, which loads nothing.", "FILE",
+               Path),
+        Option(("--stdin",), "What every run reads as standard input; - reads this command's own first. Default: "
+               "standard input if it is a file, else nothing.", "FILE"),
         BUILD, LIBRARY,
     ),
-    (PROGRAM._replace(help="The program and its arguments. Default: CPython on a JSON-heavy script.", required=False),),
+    (PROGRAM._replace(help="The program and its arguments. Default: a small service of CPython that has a burst of "
+                      "requests and rests, with --peers.", required=False),),
     runs_program=True,
 )

@@ -14,7 +14,7 @@ import shutil
 import signal
 import stat
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,12 +134,27 @@ class Launcher:
 
         After `timeout` seconds everything the command started is stopped, and TimedOut is raised.
         """
+        with self.running(argv, variables, streams, ["-f", str(follow)] if follow else []) as process:
+            if timeout is not None:
+                wait_at_most(process, timeout)
+            process.wait()
+        return self.figures(argv[0])
+
+    @contextmanager
+    def running(
+        self, argv: list[str], variables: Mapping[str, str], streams: Streams, options: list[str]
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """The launcher with these options of its own; the body waits for its end."""
         self.report.unlink(missing_ok=True)
-        options = ["-f", str(follow)] if follow else []
         command = [str(self.tool), *options, str(self.report), *argv]
         with streams.opened() as files:
-            wait_or_stop(start(command, variables, files), timeout)
-        return checked(argv[0], parse_figures(self.report_line()))
+            process = start(command, variables, files)
+            with ended_by_an_error(process):
+                yield process
+
+    def figures(self, command: str) -> Figures:
+        """Of the run that ended last."""
+        return checked(command, parse_figures(self.report_line()))
 
     def report_line(self) -> str:
         try:
@@ -159,7 +174,7 @@ def checked(command: str, figures: Figures) -> Figures:
 def start(
     command: list[str], variables: Mapping[str, str], files: OpenStreams, folder: Path | None = None
 ) -> subprocess.Popen[bytes]:
-    """Holds back what would stop this command; wait_or_stop lets it in once there is a process to stop with it.
+    """Holds back what would stop this command; ended_by_an_error lets it in once there is a process to stop with it.
 
     In `folder`, or where this command is."""
     stops.hold()
@@ -185,26 +200,41 @@ def started(
     )
 
 
-def wait_or_stop(process: subprocess.Popen[bytes], timeout: float | None = None) -> None:
+@contextmanager
+def ended_by_an_error(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Of the body: the process ends then, with all of its session."""
     try:
         stops.let_in()
-        if timeout is not None:
-            wait_at_most(process, timeout)
-        process.wait()
+        yield
     except BaseException:
         stop_session(process)
         raise
 
 
+def wait_or_stop(process: subprocess.Popen[bytes], timeout: float | None = None) -> None:
+    with ended_by_an_error(process):
+        if timeout is not None:
+            wait_at_most(process, timeout)
+        process.wait()
+
+
 def wait_at_most(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """Sleeps until the process ends: Popen.wait with a timeout would look every 50 ms, beside what is timed."""
-    handle = os.pidfd_open(process.pid)
-    try:
-        ended, _, _ = select.select([handle], [], [], seconds)
-    finally:
-        os.close(handle)
-    if not ended:
+    if first_to_end([process], seconds) is None:
         raise TimedOut(seconds)
+
+
+def first_to_end(
+    processes: Iterable[subprocess.Popen[bytes]], seconds: float | None = None
+) -> subprocess.Popen[bytes] | None:
+    """None: none of them ended in that time. Sleeps meanwhile: Popen.wait with a timeout would look every 50 ms, beside
+    what is timed."""
+    handles = {os.pidfd_open(process.pid): process for process in processes}
+    try:
+        ended, _, _ = select.select(handles, [], [], seconds)
+    finally:
+        for handle in handles:
+            os.close(handle)
+    return handles[ended[0]] if ended else None
 
 
 def stop_session(process: subprocess.Popen[bytes]) -> None:

@@ -23,6 +23,7 @@ LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/l
 
 # Debian's packages: name, file, package. tbbmalloc's file hands the calls on to libtbbmalloc.so.2 of the same package.
 DEBIAN = (
+    ("mimalloc", "libmimalloc.so.2", "libmimalloc2.0"),  # where there is none from PyPI
     ("jemalloc", "libjemalloc.so.2", "libjemalloc2"),
     ("tcmalloc", "libtcmalloc_minimal.so.4", "libtcmalloc-minimal4"),
     ("tbbmalloc", "libtbbmalloc_proxy.so.2", "libtbbmalloc2"),
@@ -62,14 +63,15 @@ class Allocator:
 # ---- finding them ----
 
 def find_allocators(hakmem: Path | None, extra: Iterable[str]) -> tuple[list[Allocator], list[str]]:
-    """What is there, HAKMEM first, and one reason for each that is missing."""
-    found, missing = [], []
+    """What is there, HAKMEM first, and one reason for each that is missing. The first of a name is taken."""
+    found: dict[str, Allocator] = {}
+    missing: dict[str, str] = {}
     for allocator in (hakmem_at(hakmem), glibc(), *pypi_peers(), *debian_peers(), *built_peers()):
         if isinstance(allocator, str):
-            missing.append(allocator)
+            missing.setdefault(allocator.split()[0], allocator)
         else:
-            found.append(allocator)
-    return with_peers(found, extra), missing
+            found.setdefault(allocator.name, allocator)
+    return with_peers([*found.values()], extra), [why for name, why in missing.items() if name not in found]
 
 
 def with_peers(found: list[Allocator], extra: Iterable[str]) -> list[Allocator]:

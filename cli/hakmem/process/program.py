@@ -31,8 +31,8 @@ class Program:
 
 
 def default_program() -> Program:
-    """CPython on a JSON-heavy script, with every object allocated by malloc."""
-    script = Path(__file__).with_name("json_heavy.py")
+    """CPython on a small service that has a burst and rests, with every object allocated by malloc."""
+    script = Path(__file__).with_name("burst.py")
     return Program([system_python(), str(script)], {"PYTHONMALLOC": "malloc"})
 
 

@@ -10,17 +10,17 @@ What is not known is left out, and the page says how to get it.
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
 from hakmem import __version__
-from hakmem.base.atomic_write import is_written_as_it_is, mask_of_process, write_whole
+from hakmem.base.atomic_write import is_written_as_it_is
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.figures import bytes_text
+from hakmem.base.html_page import filled, write_page
 from hakmem.profiling.flame import picture_of, stacks_of
 from hakmem.profiling.profile import (
     chosen,
@@ -42,9 +42,6 @@ from hakmem.report.ages import ages_of
 from hakmem.report.timeline import end_with, watch
 
 TEMPLATE = Path(__file__).with_name("page.html")
-MARK = "/*data*/null"
-# In a script element's text these would end it, or begin another; in JSON they stand in strings only.
-UNSAFE = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
 NO_AGES = "Not in this profile: HAKMEM writes it into those that a process writes itself."
 NO_PROCESS = "Only of a process that runs: hakmem report PID."
 MISSING = {"ages": NO_AGES, "timeline": NO_PROCESS, "waterfall": NO_PROCESS}
@@ -119,20 +116,8 @@ def page_data(profile: Any, names: Names, file: Path) -> dict[str, Any]:
     return data | {"timeline": None, "waterfall": None, "missing": MISSING}
 
 
-# ---- the page ----
-
 def page_text(data: dict[str, Any]) -> str:
-    """ASCII only, so that no name can harm it, whatever bytes it has."""
-    text = json.dumps(data, separators=(",", ":"))
-    for character, escape in UNSAFE.items():
-        text = text.replace(character, escape)
-    head, mark, tail = TEMPLATE.read_text("ascii").partition(MARK)
-    assert mark
-    return head + text + tail
-
-
-def write_page(path: Path, text: str) -> None:
-    write_whole(path, text.encode("ascii"), 0o644 & ~mask_of_process())
+    return filled(TEMPLATE, data)
 
 
 # ---- the command ----

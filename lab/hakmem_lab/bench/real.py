@@ -24,7 +24,7 @@ from hakmem.process.launch import Figures, Streams
 from hakmem.process.peers import GLIBC, HAKMEM, Allocator, installed_library, is_file_of
 from hakmem.process.places import candidate_roots
 from hakmem.process.preload import environment, preload_value
-from hakmem.process.program import default_program
+from hakmem.process.program import system_python
 from hakmem.process.proof import Record, read_records
 from hakmem_lab.bench import redis, traces
 from hakmem_lab.bench.cell import SERVED_BY, Benchmark, Context, NotProven, last_line, unit_of, used
@@ -66,9 +66,8 @@ def compiler(name: str, source: str, heart: str) -> RealProgram:
 
 
 def python(name: str, allocator: str) -> RealProgram:
-    interpreter, *words = default_program().argv
     variables = {"PYTHONMALLOC": allocator, "PYTHONHASHSEED": "0", "PYTHONDONTWRITEBYTECODE": "1"}
-    return RealProgram(name, "python3", interpreter, tuple(words), variables)
+    return RealProgram(name, "python3", system_python(), ("{inputs}/json_heavy.py",), variables)
 
 
 PICTURE = ("-q", "-sDEVICE=ppmraw", "-r72", "-o", "-", "{inputs}/drawing.ps")

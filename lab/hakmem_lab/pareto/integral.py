@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hakmem.base.errors import Refusal
+from hakmem.process import samples
 
 SECOND_NS, MS_NS = 1_000_000_000, 1_000_000
 KIB_IN_MIB = 1024
@@ -77,10 +78,7 @@ class Samples:
 
 
 def read_samples(path: Path) -> Samples:
-    try:
-        table = np.loadtxt(path, dtype=np.float64, ndmin=2)
-    except (OSError, ValueError) as failure:
-        raise Refusal(f"the launcher left no samples ({failure})") from None
+    table = np.asarray(samples.read_samples(path), np.float64)
     if len(table) == 0:
         raise Refusal("it ended before it could be sampled")
     cpu_ns = np.maximum.accumulate(table[:, 3]) * MS_NS

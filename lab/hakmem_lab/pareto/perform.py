@@ -20,7 +20,6 @@ from pathlib import Path
 from time import monotonic, monotonic_ns, sleep
 
 from hakmem.base.errors import Refusal, TimedOut
-from hakmem.base.stop import stops
 from hakmem.process import launch
 from hakmem.process.executable import executable_file
 from hakmem.process.launch import Figures, OpenStreams
@@ -244,12 +243,8 @@ def started(context: Context, row: Real, folder: Path, port: int, environ: Mappi
     stdin = folder / row.stdin if row.stdin else Path(os.devnull)
     with stdin.open("rb") as source, (folder / OUTPUT).open("wb") as output, (folder / ERRORS).open("wb") as errors:
         process = launch.start(command, environ, OpenStreams(source, output, errors), folder)
-        try:
-            stops.let_in()
+        with launch.ended_by_an_error(process):
             yield Running(row, folder, port, process)
-        except BaseException:
-            launch.stop_session(process)
-            raise
 
 
 def go_through(context: Context, running: Running) -> list[tuple[str, int]]:
