@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Whose the live blocks are: call sites of long blocks, exactly; stacks of sampled blocks, as estimates.
+
+    spans with a site        -> bytes and blocks by call site: runs and big blocks
+    samples, profile=on      -> bytes by stack, with range and number of samples; what sizes were rounded up by
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+
+from hakmem.explaining.pages import IS_RESIDENT, Pages
+from hakmem.reading.estimate import Evidence, range_of, sum_of
+from hakmem.reading.resident import PAGE
+from hakmem.reading.samples import Sample
+
+SAMPLES_LEAST = 10  # fewer are a hint
+
+
+class Estimate(NamedTuple):
+    bytes: int
+    low: int
+    high: int
+    samples: int
+
+    @property
+    def is_hint(self) -> bool:
+        return self.samples < SAMPLES_LEAST
+
+
+class Holder(NamedTuple):
+    stack: int
+    size: Estimate
+    oldest_s: float
+
+
+def estimate_of(samples: Iterable[Sample], value: Callable[[Sample], int], period: int) -> Estimate:
+    """Of the sum of a value of each block; 0 < value <= bytes."""
+    found = list(samples)
+    size = sum(each.weight * value(each) for each in found)
+    evidence = sum_of(Evidence(1, value(each), each.weight * (each.weight - 1) * value(each) ** 2) for each in found)
+    low, high = range_of(size, evidence, period) if period > 1 else (size, size)
+    return Estimate(round(size), round(low), round(high), len(found))
+
+
+def by_stack(samples: Iterable[Sample], period: int) -> list[Holder]:
+    """The largest first."""
+    stacks: dict[int, list[Sample]] = {}
+    for each in samples:
+        stacks.setdefault(each.stack, []).append(each)
+    now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+    found = (
+        Holder(stack, estimate_of(own, lambda each: each.bytes, period), (now - min(each.taken_ns for each in own)) / 1e9)
+        for stack, own in stacks.items()
+    )
+    return sorted(found, key=lambda holder: -holder.size.bytes)
+
+
+def rounded_up(pages: Pages, sample: Sample) -> int:
+    """Resident bytes behind what was asked for."""
+    begin, end = sample.address + sample.asked, sample.address + sample.bytes
+    states = pages.of(begin, end).translate(IS_RESIDENT) if end > begin else b""
+    if not states:
+        return 0
+    first = begin // PAGE * PAGE
+    absent = sum(
+        min(end, first + (n + 1) * PAGE) - max(begin, first + n * PAGE) for n, state in enumerate(states) if not state
+    )
+    return end - begin - absent
