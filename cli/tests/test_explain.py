@@ -18,7 +18,7 @@ from unittest import mock
 from support import BUILD, COMMAND, Scratch, clean_environment, end, hakmem, line_of, program
 
 from hakmem.base.errors import Refusal
-from hakmem.explaining.causes import CAUSES, ordered, size_of
+from hakmem.explaining.causes import CAUSES, TRIM, ordered, rounding_bound, size_of
 from hakmem.explaining.growth import Growth, growth_lines
 from hakmem.explaining.holders import SAMPLES_LEAST, estimate_of
 from hakmem.explaining.look import Look, look_at
@@ -49,7 +49,7 @@ class Explained(Scratch):
 
     def ready(self, cause: str, *arguments: str, **settings: str) -> tuple[int, int]:
         """Of the program, or its child: pid, and the bytes that the cause holds."""
-        process = self.started(program("causes"), cause, *arguments, **settings)
+        process = self.process = self.started(program("causes"), cause, *arguments, **settings)
         word, size, pid = line_of(process).split()
         self.assertEqual(word, "ready")
         self.addCleanup(self.end_child, int(pid), process.pid)
@@ -59,6 +59,16 @@ class Explained(Scratch):
         if pid != parent:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+    def assert_trim_brings(self, look: Look) -> None:
+        """What the rows promise, of it and of all of it."""
+        promised = sum(next((change.bytes for change in each.changes(look) if TRIM in change.text), 0) for each in ordered(look))
+        assert self.process.stdin is not None
+        self.process.stdin.write("t\n")
+        self.process.stdin.flush()
+        self.assertEqual(line_of(self.process), "trimmed")
+        brought = look.rss - look_at(look.pid).rss
+        self.assertLess(abs(brought - promised), MIB + promised // 10)
 
     def assert_first(self, look: Look, part: str, size: int, tolerance: float = 0.05) -> None:
         first = ordered(look)[0]
@@ -86,19 +96,19 @@ class KnownCauses(Explained):
         self.assertRegex(lines[1], r"class 112 B: \+[\d,]+ blocks, \+")
 
     def test_rounding(self) -> None:
-        look, size = self.look("rounding", profile="on", profile_bytes="1")
-        self.assert_first(look, "rounding", size)
-
-    def test_rounding_that_is_sampled(self) -> None:
-        look, size = self.look("rounding", profile="on", profile_bytes="8k")
-        self.assertEqual(ordered(look)[0].part, "rounding")
-        self.assertGreater(look.rounding.samples, 100)
-        self.assertLess(abs(look.rounding.bytes - size), 0.5 * size)
-        self.assertRegex("\n".join(lines_of(look, None)), r"≈ \S+ MiB \(.* to .*\),\s+from \d+\s+samples")
+        """Of blocks of one byte, which take 16; without samples a bound is told, and the command that measures it."""
+        look, size = self.look("rounding", profile="on", profile_bytes="16k")
+        self.assertGreater(look.rounding.samples, 1000)
+        self.assert_first(look, "rounding", size, 0.15)
+        self.assertRegex(" ".join(lines_of(look, None)), r"≈ \S+ MiB \(\S+ to \S+ MiB\),\s+from [\d,]+\s+samples")
+        look, size = self.look("rounding")
+        self.assertRegex(" ".join(lines_of(look, None)), r"not known: what sizes were rounded up by: .* hakmem exec\s+--profile")
+        self.assertGreaterEqual(rounding_bound(look), size)
 
     def test_a_burst(self) -> None:
         look, size = self.look("burst", price="speed")
         self.assert_first(look, "kept", size, 0.2)
+        self.assert_trim_brings(look)
 
     def test_fragments(self) -> None:
         look, size = self.look("fragments")
@@ -108,10 +118,17 @@ class KnownCauses(Explained):
     def test_big_blocks(self) -> None:
         look, size = self.look("big", price="speed")
         self.assert_first(look, "big_kept", size)
+        self.assert_trim_brings(look)
 
     def test_magazines(self) -> None:
+        look, size = self.look("magazines", price="speed")
+        self.assert_first(look, "caches", size)
+        self.assert_trim_brings(look)
+
+    def test_magazines_that_no_thread_empties(self) -> None:
         look, size = self.look("magazines", background_thread="off")
-        self.assert_first(look, "caches", size, 0.2)
+        self.assert_first(look, "caches", size)
+        self.assert_trim_brings(look)
         self.assertIn("background_thread=off", "\n".join(lines_of(look, None)))
 
     def test_huge_pages(self) -> None:
@@ -222,11 +239,14 @@ class Refused(Explained):
     def going(self, process: subprocess.Popen[str], line: str):  # type: ignore[no-untyped-def]
         from hakmem.reading.heap import heap_of
 
+        told: list[str] = []
+
         def before_reading(tables):  # type: ignore[no-untyped-def]
             assert process.stdin is not None
-            if not process.stdin.closed:
+            if not told:
+                told.append(line)
                 process.stdin.write(f"{line}\n")
-                process.stdin.close()
+                process.stdin.flush()
                 self.wait_for_program(process.pid, line)
             return heap_of(tables)
 

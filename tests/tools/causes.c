@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* causes.c: a program that holds memory for a known reason.
  *
- * what      causes CAUSE [ARGUMENT]: makes the state, prints "ready BYTES", the bytes that the cause holds, and waits for
- *           its input to end. One function per cause; the table at the end has their names.
+ * what      causes CAUSE [ARGUMENT]: makes the state, prints "ready BYTES", the bytes that the cause holds and its process, and
+ *           waits for its input to end. One function per cause; the table at the end has their names.
  * owner     The program.
  * failure   Status 1: an unknown cause, or no memory.
  * not here  The expected explanations: cli/tests/test_explain.py.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <hakmem/hakmem.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,8 +18,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include "hakmem/hakmem.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -59,13 +59,9 @@ static size_t leak(void) {
 }
 
 static size_t rounding(void) {
-  enum { BLOCKS = 20000 };
-  for (int i = 0; i < BLOCKS; i++) {
-    char *p = aligned_alloc(PAGE, 64);
-    if (p == NULL) exit(1);
-    p[0] = 1;
-  }
-  return (size_t)BLOCKS * (PAGE - 64);
+  enum { BLOCKS = 3 << 20, LEAST = 16 };
+  for (int i = 0; i < BLOCKS; i++) filled(1);
+  return (size_t)BLOCKS * (LEAST - 1);
 }
 
 /* ---- freed ---- */
@@ -99,15 +95,17 @@ static size_t big(void) {
 
 static pthread_barrier_t g_idle;
 
+/* One thread after another: what one leaves in no cache the next uses. */
 static void *fill_magazines(void *unused) {
-  enum { SIZES = 24, BLOCKS = 400 };
-  static _Thread_local void *block[SIZES][BLOCKS];
-  for (int round = 0; round < 8; round++) {
-    for (int s = 0; s < SIZES; s++) {
-      for (int i = 0; i < BLOCKS; i++) block[s][i] = filled((size_t)(s + 1) * 128);
-    }
-    for (int s = 0; s < SIZES; s++) give(block[s], BLOCKS, 1, 0);
+  enum { SIZES = 24, BLOCKS = 200, ROUNDS = 20 };
+  static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
+  static void *block[BLOCKS];
+  pthread_mutex_lock(&turn);
+  for (int n = 0; n < SIZES * ROUNDS; n++) {
+    for (int i = 0; i < BLOCKS; i++) block[i] = filled((size_t)(n % SIZES + 1) * 128);
+    give(block, BLOCKS, 1, 0);
   }
+  pthread_mutex_unlock(&turn);
   pthread_barrier_wait(&g_idle);
   pause();
   return unused;
@@ -189,7 +187,7 @@ static size_t shared(void) {
   return 32 * MIB;
 }
 
-/* The child prints, too: its number. */
+/* The child waits, too, and it is the one that prints. */
 static size_t child(void) {
   for (int i = 0; i < 400; i++) filled(100000);
   return 400 * 100000;
@@ -204,8 +202,10 @@ static const struct cause {
     {"shared", shared}, {"child", child},
 };
 
+/* A "t" asks for a trim. */
 static void wait_for_end(void) {
-  while (getchar() != EOF) {
+  for (int c = getchar(); c != EOF; c = getchar()) {
+    if (c == 't') malloc_trim(0), puts("trimmed"), fflush(stdout);
   }
 }
 

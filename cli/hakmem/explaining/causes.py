@@ -18,6 +18,7 @@ from hakmem.explaining.limits import value_text
 from hakmem.explaining.look import ROUNDING, UNUSED, Look
 from hakmem.reading.estimate import range_text, samples_text
 from hakmem.reading.heap import BIG_KEPT, LIVE, OWN
+from hakmem.reading.resident import PAGE
 
 ROWS = 3
 STACKS_COMMAND = "hakmem exec --profile -- PROGRAM"
@@ -83,7 +84,7 @@ def live_stacks(look: Look) -> Iterator[str]:
 
 
 def live_reasons(look: Look) -> Iterator[str]:
-    yield "the program asked for them, and has not freed them"
+    yield "the program asked for them, and has not freed them" + "; the rows below include rounding" * (look.rounding.bytes > 0)
     yield from live_classes(look)
     yield from live_sites(look)
     yield from live_stacks(look)
@@ -157,17 +158,18 @@ def holes_changes(look: Look) -> Iterator[Change]:
 
 def caches_reasons(look: Look) -> Iterator[str]:
     held = sorted(look.heap.threads, reverse=True)
-    blocks = sum(len(blocks) * look.heap.classes[number].bytes for number, blocks in look.heap.cached.items())
     yield f"free blocks at hand for the next malloc: {bytes_text(sum(held))} in magazines of " + (
         f"{counted(len(held), 'thread', 'threads')} (most in one: {bytes_text(held[0])}), " if held else "no thread, "
-    ) + f"{bytes_text(max(0, blocks - sum(held)))} in the depot between threads"
+    ) + f"{bytes_text(look.heap.depot_bytes())} in the depot between threads"
     if not look.settings["background_thread"]:
         yield "background_thread=off: threads that sleep keep their magazines"
 
 
 def caches_changes(look: Look) -> Iterator[Change]:
-    yield Change(f"{TRIM} empties them; pages with no other block go back", look.parts.emptied)
-    if not look.settings["background_thread"]:
+    if look.threads == 1 or look.settings["background_thread"]:
+        yield Change(f"{TRIM} empties them; pages with no other block go back", look.parts.emptied)
+    else:
+        yield Change(f"{TRIM} empties the depot and the magazines of its own thread", look.parts.depot_emptied)
         yield Change("HAKMEM_BACKGROUND_THREAD=on empties the magazines of threads that sleep", look.parts.emptied, True)
     limit = value_text("process_cache_bytes", look.settings["process_cache_bytes"])
     yield Change(f"HAKMEM_PROCESS_CACHE_BYTES, now {limit}, bounds them", look.parts.emptied, True)
@@ -217,12 +219,12 @@ def big_changes(look: Look) -> Iterator[Change]:
 
 def unused_reasons(look: Look) -> Iterator[str]:
     found = look.unused
-    read = f"of {found.read:,} of its {found.of >> 12:,} pages that were read"
+    read = f"from {found.read:,} of its {found.of // PAGE:,} pages that were read"
     if found.low == found.high:
         yield f"live memory in pages of 2 MiB that holds only zeros, never written most likely: {bytes_text(found.bytes)}, each page was read"
     else:
         yield (f"live memory in pages of 2 MiB that holds only zeros, never written most likely: ≈ {bytes_text(found.bytes)} "
-               f"({range_text(found.low, found.high)}), by {read}")
+               f"({range_text(found.low, found.high)}), {read}")
     yield f"huge_pages={value_text('huge_pages', look.settings['huge_pages'])}"
 
 

@@ -54,6 +54,7 @@ class Parts:
     pieces: list[Piece] = field(default_factory=list)  # outside, the largest first
     kept_in_slabs: int = 0
     emptied: int = 0  # bytes of pages on which only blocks in caches lie
+    depot_emptied: int = 0  # of these, without a block in a magazine
     shared: int = 0  # of HAKMEM's resident pages, those that another process has, too
     huge: list[tuple[int, int]] = field(default_factory=list)  # live pages in huge pages: address, number
 
@@ -78,15 +79,16 @@ class Divider:
         self.counted = IS_OWN if is_child else IS_RESIDENT
         self.parts = Parts()
         self.masks: dict[tuple[int, int], list[int]] = {}
-        self.cached_in = self.slots_in_caches()
+        self.slabs = {slab.start: slab for slab in heap.slabs}
+        self.in_magazines, self.in_depot = self.slots_of(heap.magazines), self.slots_of(heap.depot)
 
-    def slots_in_caches(self) -> dict[int, int]:
-        """By slab: the bits of its slots whose blocks lie in a magazine or the depot."""
-        slabs, found = {slab.start: slab for slab in self.heap.slabs}, dict[int, int]()
-        for number, blocks in self.heap.cached.items():
+    def slots_of(self, cache: dict[int, list[int]]) -> dict[int, int]:
+        """By slab: the bits of its slots whose blocks lie in the cache."""
+        found: dict[int, int] = {}
+        for number, blocks in cache.items():
             size = self.heap.classes[number].bytes
             for block in blocks if number < self.heap.run_class else ():
-                slab = slabs.get(self.heap.slab_at(block))
+                slab = self.slabs.get(self.heap.slab_at(block))
                 if slab is not None and slab.size_class == number:
                     found[slab.start] = found.get(slab.start, 0) | 1 << (block - slab.start) // size
         return found
@@ -107,10 +109,12 @@ class Divider:
             return (1 << each.slots) - 1 if slab.free else 0
         return int.from_bytes(self.memory.read(slab.words, (each.slots + 63) // 64 * 8), "little")
 
-    def pages_by_use(self, slab: Slab, each: Class, free: int, cached: int, own: bytes) -> list[int]:
+    def pages_by_use(self, slab: Slab, each: Class, free: int, own: bytes) -> list[int]:
         """How many resident pages hold live blocks, only cached ones, none."""
+        depot = free | self.in_depot.get(slab.start, 0)
+        cached = depot | self.in_magazines.get(slab.start, 0)
         found = [0, 0, 0]
-        if not free and not cached:
+        if not cached:
             found[ON_LIVE] = own.count(1)
             self.note_huge(slab.start, own)
             return found
@@ -118,22 +122,23 @@ class Divider:
         masks = self.masks.setdefault((slab.size_class, len(own)), page_masks(each, len(own)))
         for page, mask in enumerate(masks):
             if own[page]:
-                use = ON_FREE if free & mask == mask else ON_CACHED if (free | cached) & mask == mask else ON_LIVE
+                use = ON_FREE if free & mask == mask else ON_CACHED if cached & mask == mask else ON_LIVE
                 found[use] += 1
+                self.parts.depot_emptied += PAGE * (use == ON_CACHED and depot & mask == mask)
                 live[page] = use == ON_LIVE
         self.note_huge(slab.start, live)
         return found
 
     def add_slab(self, slab: Slab) -> None:
         each, use = self.heap.classes[slab.size_class], self.parts.classes.setdefault(slab.size_class, ClassUse())
-        cached = self.cached_in.get(slab.start, 0)
+        cached = self.in_magazines.get(slab.start, 0) | self.in_depot.get(slab.start, 0)
         free, in_caches = self.bits_of(slab, each), cached.bit_count()
         live = max(0, each.slots - free.bit_count() - in_caches)
         use.slabs, use.live, use.cached = use.slabs + 1, use.live + live, use.cached + in_caches
         if live and slab.free:
             use.partial, use.slots, use.used = use.partial + 1, use.slots + each.slots, use.used + live + in_caches
         own = self.own(slab.start, slab.start + slab.bytes)
-        on = [pages * PAGE for pages in self.pages_by_use(slab, each, free, cached, own)]
+        on = [pages * PAGE for pages in self.pages_by_use(slab, each, free, own)]
         self.add_pages(use, live * each.bytes, in_caches * each.bytes, on)
 
     def add_pages(self, use: ClassUse, live: int, cached: int, on: list[int]) -> None:
@@ -172,13 +177,17 @@ class Divider:
 
     def move_cached_runs(self) -> None:
         """Of blocks of whole pages that lie in caches: their pages were counted as live."""
-        for number, blocks in self.heap.cached.items():
-            size = self.heap.classes[number].bytes
-            for block in blocks if number >= self.heap.run_class else ():
-                held = self.pages.of(block, block + size).translate(self.counted).count(1) * PAGE
+        for cache in (self.heap.magazines, self.heap.depot):
+            for number in range(self.heap.run_class, len(self.heap.classes)):
+                held = sum(self.held(block, number) for block in cache.get(number, ()))
                 self.parts.add(LIVE, -held)
                 self.parts.add(CACHES, held)
                 self.parts.emptied += held
+                self.parts.depot_emptied += held * (cache is self.heap.depot)
+
+    def held(self, block: int, number: int) -> int:
+        pages = self.pages.of(block, block + self.heap.classes[number].bytes)
+        return pages.translate(self.counted).count(1) * PAGE
 
     def divide(self) -> Parts:
         for slab in self.heap.slabs:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from typing import Any, Optional
@@ -20,6 +21,7 @@ from hakmem.reading.heap import LIVE
 
 SHARE_LEAST = 0.01  # of RSS, from which on a part has a row of its own
 COMMAND_MOST = 60
+FIGURE = re.compile(r"(?<=\d) (?=[KMG]?i?B\b)")
 INDENT = "    "
 
 
@@ -32,8 +34,7 @@ def rest_of(look: Look) -> int:
 
 def blocks_of(look: Look) -> int:
     spans = sum(span.use == LIVE for span in look.heap.spans)
-    runs = sum(len(blocks) for number, blocks in look.heap.cached.items() if number >= look.heap.run_class)
-    return sum(use.live for use in look.parts.classes.values()) + max(0, spans - runs)
+    return sum(use.live for use in look.parts.classes.values()) + max(0, spans - look.heap.cached_runs())
 
 
 def unknown(look: Look) -> Iterator[str]:
@@ -64,7 +65,7 @@ def foot_lines(look: Look) -> Iterator[str]:
 def change_text(change: Change) -> str:
     if not change.bytes:
         return change.text
-    return f"{change.text}: {'up to ' * change.at_most}{bytes_text(change.bytes)}"
+    return f"{'at most ' * change.at_most}{bytes_text(change.bytes)}: {change.text}"
 
 
 def row_lines(look: Look, cause: Cause, growth: Optional[Growth], columns: int) -> Iterator[str]:
@@ -77,23 +78,28 @@ def row_lines(look: Look, cause: Cause, growth: Optional[Growth], columns: int) 
         yield from hanging(f"-> {change_text(change)}", INDENT, columns)
 
 
+def figures_whole(text: str, columns: int) -> list[str]:
+    """Folded, but not between a figure and its unit."""
+    return [line.replace("\0", " ") for line in folded(FIGURE.sub("\0", text), columns)]
+
+
 def hanging(text: str, indent: str, columns: int) -> list[str]:
     """Further lines stand a little more to the right."""
     depth = len(text) - len(text.lstrip())
-    lines = folded(text, columns - len(indent) - depth - 2)
+    lines = figures_whole(text, columns - len(indent) - depth - 2)
     return [f"{indent}{' ' * depth}{'  ' * (number > 0)}{line}" for number, line in enumerate(lines)]
 
 
 def small_line(look: Look, small: list[Cause], columns: int) -> list[str]:
     told = "; ".join(f"{each.title} {bytes_text(size_of(look, each.part))}" for each in small)
-    return folded(f"less than 1 % each: {told}", columns) if told else []
+    return figures_whole(f"less than 1 % each: {told}", columns) if told else []
 
 
 def lines_of(look: Look, growth: Optional[Growth]) -> Iterator[str]:
     columns, causes = width(), ordered(look)
     large = [each for each in causes if size_of(look, each.part) >= SHARE_LEAST * look.rss]
     for text in head_lines(look):
-        yield from folded(text, columns)
+        yield from figures_whole(text, columns)
     for cause in large:
         yield ""
         yield from row_lines(look, cause, growth, columns)

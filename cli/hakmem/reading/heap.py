@@ -55,9 +55,18 @@ class Heap:
     unit_bytes: int
     slabs: list[Slab] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
-    cached: dict[int, list[int]] = field(default_factory=dict)  # free blocks by class
+    magazines: dict[int, list[int]] = field(default_factory=dict)  # free blocks in them, by class
+    depot: dict[int, list[int]] = field(default_factory=dict)
     threads: list[int] = field(default_factory=list)  # of each thread that has magazines, the bytes in them
     first_unit: dict[int, int] = field(default_factory=dict)  # address of a slab's further unit -> of the slab
+
+    def depot_bytes(self) -> int:
+        return sum(len(blocks) * self.classes[number].bytes for number, blocks in self.depot.items())
+
+    def cached_runs(self) -> int:
+        """Blocks of whole pages in caches."""
+        caches = (*self.magazines.items(), *self.depot.items())
+        return sum(len(blocks) for number, blocks in caches if number >= self.run_class)
 
     def slab_at(self, address: int) -> int:
         """The begin of the slab that the address lies in, if it lies in one."""
@@ -203,12 +212,12 @@ def take_cached(tables: Tables, heap: Heap) -> None:
         held = 0
         for number in numbers:
             blocks = tables.magazine(data, number)
-            heap.cached.setdefault(number, []).extend(blocks)
+            heap.magazines.setdefault(number, []).extend(blocks)
             held += len(blocks) * heap.classes[number].bytes
         heap.threads.append(held)
     for number in numbers:
         for blocks in tables.packs(number):
-            heap.cached.setdefault(number, []).extend(blocks)
+            heap.depot.setdefault(number, []).extend(blocks)
 
 
 def heap_of(tables: Tables) -> Heap:

@@ -270,7 +270,7 @@ class Tables:
         head = self.memory.number(self.at["depot"] + size_class * self.n["depot_stride"])
         first = head >> self.n["depot_tag_bits"] << self.n["depot_shift"]
         for pack in linked(first, lambda at: self.field(at, "pack_next")):
-            yield self.memory.words(pack + self.n["pack_blocks"], min(PACK_MOST, self.field(pack, "pack_count")))
+            yield self.memory.words(pack + self.n["pack_blocks"], min(PACK_MOST, self.field(pack, "pack_count", 4)))
 
     # ---- big blocks ----
 
