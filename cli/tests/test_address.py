@@ -151,6 +151,7 @@ class OtherPrograms(Explained):
         size_class = tables.class_in_map((int(at["least"]) - tables.base()) // tables.unit_bytes())
         packed = [block for pack in tables.packs(size_class) for block in pack]
         self.assertNotEqual(packed, [])
+        self.assertTrue(all(int(at["least"]) <= block <= int(at["most"]) for block in packed))
         for block in packed[:3]:
             self.assertLessEqual(int(at["least"]), block)
             self.assertLessEqual(block, int(at["most"]))

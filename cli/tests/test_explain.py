@@ -27,7 +27,7 @@ from hakmem.explaining.pages import joined
 from hakmem.explaining.parts import page_masks
 from hakmem.explaining.show import lines_of, rest_of
 from hakmem.explaining.unused import PAGES_READ, drawn, wilson
-from hakmem.reading.heap import Class, rows_of_ones
+from hakmem.reading.heap import Class, Span, apart, rows_of_ones
 from hakmem.reading.resident import PAGE, Mapping, Pagemap
 from hakmem.reading.samples import Sample
 from hakmem.reading.tables import Memory
@@ -115,6 +115,14 @@ class KnownCauses(Explained):
         self.assert_first(look, "holes", size, 0.1)
         self.assertRegex("\n".join(lines_of(look, None)), r"class 64 B: [\d,]+ slabs, 1\.\d% of the slots in use")
 
+    def test_a_fragmenting_site_and_its_neighbour(self) -> None:
+        look, size = self.look("fragments", profile="on", profile_bytes="16k")
+        self.assert_first(look, "holes", size, 0.1)
+        text = " ".join(" ".join(lines_of(look, None)).split())
+        self.assertRegex(text, r"held for \d+\.\d s by for_long\+\S+ \(tools_causes\) <")
+        self.assertRegex(text, r"freed beside them since sampling began, of for_a_moment\+\S+ \(tools_causes\) < .*: ≈ 6\d\.\d MiB \(")
+        self.assertNotIn("by for_a_moment", text)
+
     def test_big_blocks(self) -> None:
         look, size = self.look("big", price="speed")
         self.assert_first(look, "big_kept", size)
@@ -191,7 +199,7 @@ class OtherPrograms(Explained):
         pid, _ = self.ready("anonymous")
         text = hakmem("explain", str(pid), COLUMNS="80")
         self.assertEqual((text.returncode, text.stderr), (0, ""))
-        self.assertRegex(text.stdout, rf"\Aprocess {pid}, .*causes anonymous: ")
+        self.assertRegex(text.stdout, rf"\Aprocess {pid}: 49\.\d MiB resident .*\n\S+causes anonymous\n")
         self.assertRegex(text.stdout, r"\n +48\.\d MiB +\d\d%  other mappings, not HAKMEM's\n")
         self.assertLessEqual(max(map(len, text.stdout.splitlines())), 80)
         ended = hakmem("explain", str(pid), "--json", "--seconds", "0.1")
@@ -265,6 +273,10 @@ class Figures(unittest.TestCase):
     def test_rows_of_bits(self) -> None:
         self.assertEqual(list(rows_of_ones(0b1110010000000011)), [(0, 2), (10, 11), (13, 16)])
         self.assertEqual(list(rows_of_ones(0)), [])
+
+    def test_what_was_told_twice_counts_once(self) -> None:
+        spans = [Span(4, 8, "live"), Span(0, 6, "big_kept"), Span(5, 6, "live"), Span(8, 9, "live")]
+        self.assertEqual([(span.start, span.end, span.use) for span in apart(spans)], [(0, 6, "big_kept"), (6, 8, "live"), (8, 9, "live")])
 
     def test_ranges_are_joined(self) -> None:
         self.assertEqual(list(joined([(8, 9), (1, 3), (2, 5), (5, 6), (10, 10)])), [(1, 6), (8, 9)])

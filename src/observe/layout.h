@@ -17,7 +17,7 @@
   __asm__(".pushsection .hakmem.needs, \"e\", %progbits\n.quad hak_layout\n.popsection")
 
 #define HAK_LAYOUT_VERSION 4
-#define HAK_LAYOUT_NUMBERS 78
+#define HAK_LAYOUT_NUMBERS 82
 extern HAK_HIDDEN const uint32_t hak_layout[HAK_LAYOUT_NUMBERS];
 
 #endif

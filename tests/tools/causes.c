@@ -25,7 +25,7 @@ enum { PAGE = 4096, THREADS = 8 };
 
 static const char *argument;
 
-static void *filled(size_t n) {
+__attribute__((always_inline)) static inline void *filled(size_t n) {
   char *p = malloc(n);
   if (p == NULL) exit(1);
   return memset(p, 1, n);
@@ -75,11 +75,23 @@ static size_t burst(void) {
   return (size_t)BLOCKS * BYTES;
 }
 
+__attribute__((noinline)) static void *for_long(size_t n) {
+  char *p = filled(n);
+  p[0] = 2;
+  return p;
+}
+
+__attribute__((noinline)) static void *for_a_moment(size_t n) {
+  char *p = filled(n);
+  p[0] = 3;
+  return p;
+}
+
 /* Each 64th block stays: one a page of 4 KiB, nearly. */
 static size_t fragments(void) {
   enum { BLOCKS = 1 << 20, BYTES = 64, STEP = PAGE / BYTES };
   static void *block[BLOCKS];
-  for (int i = 0; i < BLOCKS; i++) block[i] = filled(BYTES);
+  for (int i = 0; i < BLOCKS; i++) block[i] = i % STEP == 0 ? for_long(BYTES) : for_a_moment(BYTES);
   give(block, BLOCKS, STEP, 1);
   return (size_t)BLOCKS * BYTES / STEP * (STEP - 1);
 }

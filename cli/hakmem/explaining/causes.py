@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 from hakmem.base.figures import bytes_text, counted
 from hakmem.explaining import outside, parts
-from hakmem.explaining.holders import Estimate, by_stack
+from hakmem.explaining.holders import Estimate, by_stack, freed_beside
 from hakmem.explaining.limits import value_text
 from hakmem.explaining.look import ROUNDING, UNUSED, Look
 from hakmem.reading.estimate import range_text, samples_text
 from hakmem.reading.heap import BIG_KEPT, LIVE, OWN
 from hakmem.reading.resident import PAGE
 
-ROWS = 3
+ROWS, NAMED = 3, 2
 STACKS_COMMAND = "hakmem exec --profile -- PROGRAM"
 TRIM = "malloc_trim(0) in the program (or hak_trim(0))"
 
@@ -55,6 +55,10 @@ def is_exact(look: Look) -> bool:
     return look.settings["profile_bytes"] <= 1
 
 
+def age_text(seconds: float) -> str:
+    return f"{seconds:,.1f} s" if seconds < 10 else f"{seconds:,.0f} s"
+
+
 def class_text(look: Look, number: int) -> str:
     return f"class {look.heap.classes[number].bytes:,} B"
 
@@ -77,7 +81,7 @@ def live_sites(look: Look) -> Iterator[str]:
 
 def live_stacks(look: Look) -> Iterator[str]:
     for holder in look.holders[:ROWS]:
-        oldest = f"the oldest is {holder.oldest_s:,.0f} s old"
+        oldest = f"the oldest is {age_text(holder.oldest_s)} old"
         yield f"{look.stack(holder.stack)}: {estimate_text(holder.size, is_exact(look))}; {oldest}"
     if not look.samples:
         yield f"stacks of blocks are not recorded without a profile; {STACKS_COMMAND} brings them"
@@ -135,12 +139,18 @@ def holes_reasons(look: Look) -> Iterator[str]:
 
 
 def class_holders(look: Look, number: int) -> Iterator[str]:
-    """The oldest stacks that hold blocks of the class: blocks that last keep a page that others have left."""
+    """The stacks that hold blocks of the class, the oldest first, and their neighbours, whose blocks are gone: a block
+    that lasts keeps a page that these have left."""
     each = look.heap.classes[number]
     own = [sample for sample in look.samples if sample.bytes == each.bytes]
-    for holder in sorted(by_stack(own, look.settings["profile_bytes"]), key=lambda one: -one.oldest_s)[:2]:
-        where = look.stack(holder.stack)
-        yield f"  held for {holder.oldest_s:,.0f} s by {where}: {estimate_text(holder.size, is_exact(look))}"
+    period = look.settings["profile_bytes"]
+    holders = by_stack(own, period)
+    beside = freed_beside(look.taken, holders, each.bytes, period)
+    gone = {taken.stack for taken, _ in beside}
+    for holder in sorted((one for one in holders if one.stack not in gone), key=lambda one: -one.oldest_s)[:NAMED]:
+        yield f"  held for {age_text(holder.oldest_s)} by {look.stack(holder.stack)}: {estimate_text(holder.size, is_exact(look))}"
+    for taken, size in beside[:NAMED]:
+        yield f"  freed beside them since sampling began, of {look.stack(taken.stack)}: {estimate_text(size, is_exact(look))}"
 
 
 def holes_changes(look: Look) -> Iterator[Change]:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
@@ -14,9 +15,11 @@ from typing import NamedTuple
 from hakmem.explaining.pages import IS_RESIDENT, Pages
 from hakmem.reading.estimate import Evidence, range_of, sum_of
 from hakmem.reading.resident import PAGE
-from hakmem.reading.samples import Sample
+from hakmem.reading.samples import Sample, Taken
 
 SAMPLES_LEAST = 10  # fewer are a hint
+EXTRA_BYTES = 16  # that a request counts more in the sampling (reading/estimate.py)
+ALIKE, FREED = 16, 4  # sizes that differ by less than a 16th; of four blocks three are freed
 
 
 class Estimate(NamedTuple):
@@ -56,6 +59,20 @@ def by_stack(samples: Iterable[Sample], period: int) -> list[Holder]:
         for stack, own in stacks.items()
     )
     return sorted(found, key=lambda holder: -holder.size.bytes)
+
+
+def freed_beside(taken: Iterable[Taken], holders: Iterable[Holder], size: int, period: int) -> list[tuple[Taken, Estimate]]:
+    """Of stacks whose blocks have this size, those that freed most of what they asked for; the largest first. Samples
+    are counted by their chance: the table keeps the live ones alone."""
+    live = {holder.stack: holder.size.bytes for holder in holders}
+    chance = -math.expm1(-(size + EXTRA_BYTES) / period)
+    found = []
+    for each in taken:
+        if each.blocks >= 1 and abs(each.bytes / each.blocks - size) < size / ALIKE and each.bytes > FREED * live.get(each.stack, 0):
+            samples = round(each.blocks * chance)
+            spread = Evidence(samples, size, each.bytes * size * (1 - chance) / chance)
+            found.append((each, Estimate(round(each.bytes), *map(round, range_of(each.bytes, spread, period)), samples)))
+    return found
 
 
 def rounded_up(pages: Pages, sample: Sample) -> int:

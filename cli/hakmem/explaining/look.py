@@ -23,18 +23,19 @@ from hakmem.explaining.outside import pieces_of
 from hakmem.explaining.pages import Pages
 from hakmem.explaining.parts import Divider, Parts, add_outside, ranges_of
 from hakmem.explaining.unused import Unused, unused_in
-from hakmem.reading.heap import LIVE, Heap, heap_of
+from hakmem.reading.heap import LIVE, Heap, heap_of, later_ranges
 from hakmem.reading.living import facts_of, gone, refuse_if_gone, root_of
 from hakmem.reading.names import Mapping as Module
 from hakmem.reading.names import mappings_of as modules_of
 from hakmem.reading.names import name_of
 from hakmem.reading.resident import Mapping, mappings_of
-from hakmem.reading.samples import Sample, frames_of, samples_of
+from hakmem.reading.samples import Sample, Taken, frames_of, samples_of, stacks_of
 from hakmem.reading.tables import Changed, Memory, Tables
 
 ROUNDING, UNUSED = "rounding", "unused"
 TRIES = 10
-STACKS_NAMED, FRAMES_NAMED = 8, 3
+STACKS_NAMED, FRAMES_NAMED = 32, 3
+HOLES_NAMED = 1 << 20  # bytes of a class, from which on its stacks may be told
 NOTHING = Estimate(0, 0, 0, 0)
 
 
@@ -54,7 +55,8 @@ class Look:
     limits: list[str]
     samples: list[Sample]
     holders: list[Holder]
-    frames: dict[int, tuple[int, ...]]  # of the stacks that are told
+    taken: list[Taken]  # by stack
+    frames: dict[int, tuple[int, ...]]  # of stacks that may be told
     sites: dict[int, int]  # addresses, by number
     rounding: Estimate
     unused: Unused
@@ -101,6 +103,13 @@ def rounding_of(pages: Pages, samples: list[Sample], period: int) -> Estimate:
     return estimate_of((each for each, size in rounded if size), lambda each: sizes[each.address], period)
 
 
+def told_stacks(heap: Heap, parts: Parts, samples: list[Sample], holders: list[Holder], taken: list[Taken]) -> set[int]:
+    """The largest, and those whose blocks are of classes with holes."""
+    sizes = {heap.classes[number].bytes for number, use in parts.classes.items() if use.holes >= HOLES_NAMED}
+    found = {holder.stack for holder in holders[:STACKS_NAMED]} | {each.stack for each in taken[:STACKS_NAMED]}
+    return found | {each.stack for each in samples if each.bytes in sizes}
+
+
 def move(parts: Parts, to: str, size: int) -> None:
     """Of the live bytes."""
     moved = min(size, parts.bytes.get(LIVE, 0))
@@ -122,19 +131,20 @@ def look_once(memory: Memory) -> Look:
     pid, tables = memory.pid, Tables(memory)
     heap, mappings = heap_of(tables), mappings_of(memory.pid)
     parent = parent_of(pid, tables.base()) if tables.units() else 0
-    pages = Pages(pid, ranges_of(heap), mappings)
+    pages = Pages(pid, [*ranges_of(heap), *later_ranges(tables, heap.units)], mappings)
     parts = divided(memory, heap, pages, mappings, parent)
     settings, samples = settings_of(tables), samples_of(tables)
     period = settings["profile_bytes"]
     holders = by_stack(samples, period)
+    taken = sorted(stacks_of(tables), key=lambda each: -each.bytes)
     rounding = rounding_of(pages, samples, period) if samples else NOTHING
     unused = unused_in(memory, parts.huge)
     move(parts, UNUSED, unused.bytes)
     move(parts, ROUNDING, rounding.bytes)
     return Look(
         pid, command_of(pid), time.monotonic(), *(sum(getattr(each, name) for each in mappings) for name in ("rss", "pss", "swap")),
-        number_in(pid, "Threads"), parent, heap, parts, settings, limits_of(pid), samples, holders,
-        {holder.stack: frames_of(tables, holder.stack) for holder in holders[:STACKS_NAMED]},
+        number_in(pid, "Threads"), parent, heap, parts, settings, limits_of(pid), samples, holders, taken,
+        {stack: frames_of(tables, stack) for stack in told_stacks(heap, parts, samples, holders, taken)},
         {number: tables.site(number) for number in parts.sites}, rounding, unused, modules_of(memory.maps, root_of(pid)),
     )
 

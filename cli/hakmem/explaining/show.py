@@ -20,7 +20,6 @@ from hakmem.explaining.look import Look, look_at
 from hakmem.reading.heap import LIVE
 
 SHARE_LEAST = 0.01  # of RSS, from which on a part has a row of its own
-COMMAND_MOST = 60
 FIGURE = re.compile(r"(?<=\d) (?=[KMG]?i?B\b)")
 INDENT = "    "
 
@@ -37,27 +36,36 @@ def blocks_of(look: Look) -> int:
     return sum(use.live for use in look.parts.classes.values()) + max(0, spans - look.heap.cached_runs())
 
 
+def moved(look: Look) -> Iterator[str]:
+    rest = rest_of(look)
+    if abs(rest) >= SHARE_LEAST * look.rss:
+        yield f"{bytes_text(abs(rest))} {'came' if rest > 0 else 'went'} while they were read, and are in no row"
+
+
 def unknown(look: Look) -> Iterator[str]:
     """What cannot be had afterwards, and the command that would bring it."""
     if not look.samples:
         bound = rounding_bound(look)
         yield (f"what sizes were rounded up by: of blocks in slabs at most {bytes_text(bound)}, without aligned ones; "
                f"{STACKS_COMMAND} measures it")
+
+
+def shared_pages(look: Look) -> Iterator[str]:
     if look.parts.shared and not look.parent:
         yield (f"{bytes_text(look.parts.shared)} of HAKMEM's pages are shared with processes forked from this one, and are "
                f"in the rows above; Pss is {bytes_text(look.pss)}")
 
 
-def head_lines(look: Look) -> Iterator[str]:
-    command = look.command if len(look.command) <= COMMAND_MOST else f"{look.command[:COMMAND_MOST]}..."
+def head_lines(look: Look, columns: int) -> Iterator[str]:
     swap = f", {bytes_text(look.swap)} more in swap" if look.swap else ""
-    yield f"process {look.pid}, {command}: {bytes_text(look.rss)} resident (Pss {bytes_text(look.pss)}){swap}"
+    yield f"process {look.pid}: {bytes_text(look.rss)} resident (Pss {bytes_text(look.pss)}){swap}"
+    yield look.command if len(look.command) <= columns else f"{look.command[:columns - 3]}..."
     yield f"served by HAKMEM: {counted(blocks_of(look), 'live block', 'live blocks')} in its tables"
 
 
 def foot_lines(look: Look) -> Iterator[str]:
-    for text in unknown(look):
-        yield f"not known: {text}" if "measures" in text else f"note: {text}"
+    yield from (f"not known: {text}" for text in unknown(look))
+    yield from (f"note: {text}" for text in (*shared_pages(look), *moved(look)))
     yield f"settings: {settings_text(look.settings)}"
     yield f"limits: {'; '.join(look.limits) or 'none of ulimit -v, ulimit -d, control group'}"
 
@@ -98,8 +106,7 @@ def small_line(look: Look, small: list[Cause], columns: int) -> list[str]:
 def lines_of(look: Look, growth: Optional[Growth]) -> Iterator[str]:
     columns, causes = width(), ordered(look)
     large = [each for each in causes if size_of(look, each.part) >= SHARE_LEAST * look.rss]
-    for text in head_lines(look):
-        yield from figures_whole(text, columns)
+    yield from head_lines(look, columns)
     for cause in large:
         yield ""
         yield from row_lines(look, cause, growth, columns)
@@ -125,7 +132,7 @@ def facts_of(look: Look, growth: Optional[Growth]) -> dict[str, Any]:
         "pid": look.pid, "command": look.command, "resident_bytes": look.rss, "pss_bytes": look.pss, "swap_bytes": look.swap,
         "threads": look.threads, "parent": look.parent or None, "live_blocks": blocks_of(look), "samples": len(look.samples),
         "rows": [row_facts(look, cause, growth) for cause in ordered(look)], "rest_bytes": rest_of(look),
-        "hakmem_shared_bytes": look.parts.shared, "unknown": list(unknown(look)), "settings": look.settings,
+        "hakmem_shared_bytes": look.parts.shared, "unknown": list(unknown(look)), "notes": [*shared_pages(look), *moved(look)], "settings": look.settings,
         "limits": look.limits, **({"seconds": growth.seconds} if growth else {}),
     }
 

@@ -12,12 +12,12 @@ The process runs meanwhile: what two tables say may be a moment apart.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hakmem.reading.tables import (
-    CLEAN, DIRTY, GONE, HALF_PAGES, LARGE, PAGED, SITE_BITS, SLAB, Changed, Tables, linked,
+    CLEAN, DIRTY, GONE, HALF_PAGES, LARGE, PAGED, REST, SITE_BITS, SLAB, Changed, Tables, linked,
 )
 
 LIVE, KEPT, BIG_KEPT, OWN = "live", "kept", "big_kept", "own"
@@ -53,6 +53,7 @@ class Heap:
     classes: list[Class]
     run_class: int  # first class of whole pages
     unit_bytes: int
+    units: int = 0
     slabs: list[Slab] = field(default_factory=list)
     spans: list[Span] = field(default_factory=list)
     magazines: dict[int, list[int]] = field(default_factory=dict)  # free blocks in them, by class
@@ -133,7 +134,7 @@ class Walk:
         elif kind == LARGE:
             site = self.entries.part(unit, "unit_origin", 8) & (1 << SITE_BITS) - 1
             self.heap.spans.append(Span(start, start + length * self.unit_bytes, LIVE, site))
-        elif kind in FREE_RUNS:
+        elif kind in FREE_RUNS or kind == REST:  # a tail without its begin: pages on their way back
             self.heap.spans.append(Span(start, start + length * self.unit_bytes, KEPT))
         elif kind == PAGED:
             self.heap.spans += self.paged(unit, start)
@@ -165,6 +166,15 @@ def big_spans(tables: Tables) -> Iterator[Span]:
         if slack:
             yield Span(start + size, start + size + slack, BIG_KEPT)
     yield from (Span(start, start + size, BIG_KEPT, site) for start, size, site in tables.pieces())
+
+
+def apart(spans: Iterable[Span]) -> Iterator[Span]:
+    """By address. A block that was freed between two reads would be there twice: what was told already is left out."""
+    end = 0
+    for span in sorted(spans):
+        if span.end > max(end, span.start):
+            yield span._replace(start=max(end, span.start))
+        end = max(end, span.end)
 
 
 def chunks(tables: Tables) -> Iterator[Span]:
@@ -220,10 +230,19 @@ def take_cached(tables: Tables, heap: Heap) -> None:
             heap.depot.setdefault(number, []).extend(blocks)
 
 
+def later_ranges(tables: Tables, units: int) -> Iterator[tuple[int, int]]:
+    """What is HAKMEM's by now, beside what a heap that was read before has: so many units, and its big blocks."""
+    base, size = tables.base(), tables.unit_bytes()
+    yield base + units * size, base + max(units, tables.units()) * size
+    yield from ((span.start, span.end) for span in big_spans(tables))
+
+
 def heap_of(tables: Tables) -> Heap:
     heap = Heap(classes_of(tables), tables.n["run_class"], tables.unit_bytes())
     take_cached(tables, heap)  # before the slabs: what leaves a magazine meanwhile then counts once, as free
-    Walk(tables, heap).walk()
-    heap.spans += big_spans(tables)
+    walk = Walk(tables, heap)
+    walk.walk()
+    heap.units = walk.entries.units
+    heap.spans += apart(big_spans(tables))
     heap.spans += own_spans(tables)
     return heap

@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hakmem.reading.tables import Tables
+from hakmem.reading.tables import Tables, linked
 
 FRAMES_MOST = 32  # of a stack, innermost first
 AT_ONCE = 1 << 12  # rows
@@ -44,6 +44,21 @@ def samples_of(tables: Tables) -> list[Sample]:
         if address and stack and weight >= 1:
             found.append(Sample(address, size, asked, weight, taken_ns, stack))
     return found
+
+
+class Taken(NamedTuple):
+    """All blocks that a stack asked for while it was sampled, live or not; estimates."""
+
+    stack: int
+    blocks: float
+    bytes: float  # usable
+
+
+def stacks_of(tables: Tables) -> Iterator[Taken]:
+    table = tables.field(tables.at["table"], "table_head")
+    for first in tables.memory.words(table, tables.n["heads"]) if table else ():
+        for stack in linked(first, lambda at: tables.field(at, "stack_next")):
+            yield Taken(stack, *struct.unpack("<2d", tables.memory.read(stack + tables.n["stack_taken"], 16)))
 
 
 def frames_of(tables: Tables, stack: int) -> tuple[int, ...]:

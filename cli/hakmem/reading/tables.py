@@ -29,9 +29,10 @@ NAMES = tuple(
     table_capacity table_slots slot_stride slot_address slot_facts slot_origin piece_stride piece_address piece_bytes
     piece_site site_stride site_address registry_first context_next context_in_use context_slots context_top
     context_emptied context_bytes depot_stride depot_shift depot_tag_bits pack_next pack_count pack_blocks table_rows
-    rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight sample_taken_ns sample_stack
-    stack_depth stack_frame chunk_before chunk_bytes price huge_pages soft_limit hard_limit background_thread
-    process_cache_bytes big_cache_bytes site_all_sizes profile profile_bytes""".split()
+    table_head heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
+    sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame chunk_before chunk_bytes price
+    huge_pages soft_limit hard_limit background_thread process_cache_bytes big_cache_bytes site_all_sizes profile
+    profile_bytes""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = ("layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table", "settings", "meta")
