@@ -28,6 +28,7 @@ from hakmem.explaining.parts import page_masks
 from hakmem.explaining.show import lines_of, rest_of
 from hakmem.explaining.unused import PAGES_READ, drawn, wilson
 from hakmem.reading.heap import Class, Span, apart, rows_of_ones
+from hakmem.reading.memory import waterfall_of
 from hakmem.reading.resident import PAGE, Mapping, Pagemap
 from hakmem.reading.samples import Sample
 from hakmem.reading.tables import Memory
@@ -176,6 +177,19 @@ class KnownCauses(Explained):
 
 
 class OtherPrograms(Explained):
+    def test_it_agrees_with_the_counters(self) -> None:
+        """Of a program with blocks of every kind: those of the statistics page, which are counted apart."""
+        process = self.started(program("holding"), stats_file=str(self.folder / "s"))
+        line_of(process)
+        look, told = look_at(process.pid), waterfall_of(process.pid)
+        mine = sum(size_of(look, part) for part in ("live", "holes", "caches", "kept", "big_kept", "own", "unused"))
+        self.assertLess(abs(mine - told.mine), 0.01 * told.mine)
+        by_name = {part.name: part.bytes for part in told.parts}
+        self.assertLess(abs(look.heap.depot_bytes() + sum(look.heap.threads) - by_name["caches"]), PAGE)
+        live = sum(use.live * look.heap.classes[number].bytes for number, use in look.parts.classes.items())
+        long = sum(span.end - span.start for span in look.heap.spans if span.use == "live")
+        self.assertLess(abs(live + long - told.live), MIB)
+
     def test_python_while_it_works(self) -> None:
         code = (
             "import threading\n"

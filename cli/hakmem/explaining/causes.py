@@ -196,6 +196,8 @@ def kept_reasons(look: Look) -> Iterator[str]:
     yield f"free memory that still has its pages: {bytes_text(size_of(look, parts.KEPT) - slabs)} of runs, {bytes_text(slabs)} in slabs"
     if look.threads == 1:
         yield f"one thread: nothing goes back while it calls neither malloc nor free ({price_text(look)})"
+    elif not look.settings["background_thread"]:
+        yield f"background_thread=off: it goes back only at the program's own calls ({price_text(look)})"
     else:
         yield f"it goes back when keeping it has cost as much as fetching it again ({price_text(look)})"
 
@@ -272,6 +274,8 @@ def named_pieces(look: Look, owner: str) -> Iterator[str]:
         if piece.owner == owner:
             name = piece.name if owner != outside.ANONYMOUS else f"{piece.name}, at {piece.start:#x}"
             sums[name] = sums.get(name, 0) + piece.bytes
+    if len(sums) > ROWS:
+        yield f"{len(sums):,} of them; the largest:"
     for name, size in sorted(sums.items(), key=lambda one: -one[1])[:ROWS]:
         yield f"{name}: {bytes_text(size)}"
 

@@ -12,7 +12,8 @@ from __future__ import annotations
 import os
 import struct
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
@@ -27,13 +28,14 @@ from hakmem.reading.heap import LIVE, Heap, heap_of, later_ranges
 from hakmem.reading.living import facts_of, gone, refuse_if_gone, root_of
 from hakmem.reading.names import Mapping as Module
 from hakmem.reading.names import mappings_of as modules_of
-from hakmem.reading.names import name_of
+from hakmem.reading.names import demangled, name_of
 from hakmem.reading.resident import Mapping, mappings_of
 from hakmem.reading.samples import Sample, Taken, frames_of, samples_of, stacks_of
 from hakmem.reading.tables import Changed, Memory, Tables
 
 ROUNDING, UNUSED = "rounding", "unused"
 TRIES = 10
+SYMBOL_MOST = 60
 STACKS_NAMED, FRAMES_NAMED = 32, 3
 HOLES_NAMED = 1 << 20  # bytes of a class, from which on its stacks may be told
 NOTHING = Estimate(0, 0, 0, 0)
@@ -63,10 +65,18 @@ class Look:
     modules: list[Module]
 
     def place(self, address: int) -> str:
-        return printable(str(name_of(address, self.modules)))
+        found = name_of(address, self.modules)
+        return printable(str(replace(found, symbol=readable_symbol(found.symbol))))
 
     def stack(self, stack: int) -> str:
         return " < ".join(self.place(frame) for frame in self.frames.get(stack, ())[:FRAMES_NAMED]) or "a stack that is gone"
+
+
+@cache
+def readable_symbol(symbol: str) -> str:
+    """As C++ calls it; templates can be longer than any line."""
+    name = demangled([symbol]).get(symbol, symbol)
+    return name if len(name) <= SYMBOL_MOST else f"{name[:SYMBOL_MOST - 3]}..."
 
 
 def command_of(pid: int) -> str:

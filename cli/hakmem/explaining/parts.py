@@ -109,6 +109,12 @@ class Divider:
             return (1 << each.slots) - 1 if slab.free else 0
         return int.from_bytes(self.memory.read(slab.words, (each.slots + 63) // 64 * 8), "little")
 
+    def masks_of(self, size_class: int, pages: int) -> list[int]:
+        key = size_class, pages
+        if key not in self.masks:
+            self.masks[key] = page_masks(self.heap.classes[size_class], pages)
+        return self.masks[key]
+
     def pages_by_use(self, slab: Slab, each: Class, free: int, own: bytes) -> list[int]:
         """How many resident pages hold live blocks, only cached ones, none."""
         depot = free | self.in_depot.get(slab.start, 0)
@@ -119,8 +125,7 @@ class Divider:
             self.note_huge(slab.start, own)
             return found
         live = bytearray(len(own))
-        masks = self.masks.setdefault((slab.size_class, len(own)), page_masks(each, len(own)))
-        for page, mask in enumerate(masks):
+        for page, mask in enumerate(self.masks_of(slab.size_class, len(own))):
             if own[page]:
                 use = ON_FREE if free & mask == mask else ON_CACHED if cached & mask == mask else ON_LIVE
                 found[use] += 1

@@ -139,15 +139,23 @@ def facts_of(look: Look, growth: Optional[Growth]) -> dict[str, Any]:
 
 # ---- the command ----
 
+def look_with_progress(pid: int) -> Look:
+    """Of 4 GiB it takes a second."""
+    show_progress(f"reads the memory of process {pid}")
+    try:
+        return look_at(pid)
+    finally:
+        show_progress("")
+
+
 def growth_of(before: Look, seconds: float) -> Growth:
     show_progress(f"looks at process {before.pid} again in {seconds:g} s")
     time.sleep(seconds)
-    show_progress("")
-    return Growth(before, look_at(before.pid))
+    return Growth(before, look_with_progress(before.pid))
 
 
 def show_explanation(pid: int, seconds: Optional[float], as_json: bool) -> int:
-    look = look_at(pid)
+    look = look_with_progress(pid)
     growth = growth_of(look, seconds) if seconds is not None else None
     look = growth.after if growth else look
     if as_json:
