@@ -173,7 +173,9 @@ class KnownCauses(Explained):
         self.assertNotEqual(look.parent, 0)
         parent = look_at(look.parent)
         self.assertEqual((ordered(parent)[0].part, parent.parent), ("live", 0))
-        self.assertIn("shared with processes forked", " ".join(lines_of(parent, None)))
+        text = " ".join(lines_of(parent, None))
+        self.assertIn("shared with processes forked", text)
+        self.assertRegex(text, r"long blocks of child\+\S+ \(tools_causes\): 400 blocks")
 
 
 class OtherPrograms(Explained):

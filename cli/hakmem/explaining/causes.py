@@ -20,7 +20,8 @@ from hakmem.reading.estimate import range_text, samples_text
 from hakmem.reading.heap import BIG_KEPT, LIVE, OWN
 from hakmem.reading.resident import PAGE
 
-ROWS, NAMED = 3, 2
+ROWS, NAMED, LIVE_ROWS = 3, 2, 5
+SHARE_LEAST = 0.01  # of the part
 STACKS_COMMAND = "hakmem exec --profile -- PROGRAM"
 TRIM = "malloc_trim(0) in the program (or hak_trim(0))"
 
@@ -65,18 +66,18 @@ def class_text(look: Look, number: int) -> str:
 
 # ---- live ----
 
-def live_classes(look: Look) -> Iterator[str]:
-    uses = sorted(look.parts.classes.items(), key=lambda one: -one[1].live_bytes)
-    for number, use in uses[:ROWS]:
-        if use.live_bytes:
-            yield f"{class_text(look, number)}: {counted(use.live, 'block', 'blocks')}, {bytes_text(use.live_bytes)}"
+def live_rows(look: Look) -> Iterator[tuple[int, str]]:
+    for number, use in look.parts.classes.items():
+        yield use.live_bytes, f"{class_text(look, number)}: {counted(use.live, 'block', 'blocks')}"
+    for address, blocks, size in look.by_site():
+        yield size, f"long blocks of {look.site(address)}: {counted(blocks, 'block', 'blocks')}"
 
 
-def live_sites(look: Look) -> Iterator[str]:
-    sites = sorted(look.parts.sites.items(), key=lambda one: -one[1].bytes)
-    for number, use in [one for one in sites if one[1].bytes][:ROWS]:
-        where = look.place(look.sites[number]) if look.sites.get(number) else "a call site that was not recorded"
-        yield f"long blocks of {where}: {counted(use.blocks, 'block', 'blocks')}, {bytes_text(use.bytes)}"
+def live_by_size(look: Look) -> Iterator[str]:
+    """Those that matter."""
+    rows = sorted(live_rows(look), key=lambda one: -one[0])[:LIVE_ROWS]
+    for size, text in (one for one in rows if one[0] >= SHARE_LEAST * size_of(look, LIVE)):
+        yield f"{text}, {bytes_text(size)}"
 
 
 def live_stacks(look: Look) -> Iterator[str]:
@@ -89,8 +90,7 @@ def live_stacks(look: Look) -> Iterator[str]:
 
 def live_reasons(look: Look) -> Iterator[str]:
     yield "the program asked for them, and has not freed them" + "; the rows below include rounding" * (look.rounding.bytes > 0)
-    yield from live_classes(look)
-    yield from live_sites(look)
+    yield from live_by_size(look)
     yield from live_stacks(look)
 
 

@@ -12,6 +12,7 @@ from hakmem.explaining.look import Look
 from hakmem.reading.heap import LIVE
 
 ROWS = 3
+GROWTH_LEAST = 0.01  # of the live bytes, from which on it may be a leak
 
 
 class Growth(NamedTuple):
@@ -34,11 +35,9 @@ def grown_classes(growth: Growth) -> Iterator[tuple[int, str]]:
 
 
 def grown_sites(growth: Growth) -> Iterator[tuple[int, str]]:
-    before = growth.before.parts.sites
-    for number, use in growth.after.parts.sites.items():
-        address = growth.after.sites.get(number)
-        where = growth.after.place(address) if address else "a call site that was not recorded"
-        yield use.bytes - (before[number].bytes if number in before else 0), f"long blocks of {where}"
+    before = {address: size for address, _, size in growth.before.by_site()}
+    for address, _, size in growth.after.by_site():
+        yield size - before.get(address, 0), f"long blocks of {growth.after.site(address)}"
 
 
 def grown_stacks(growth: Growth) -> Iterator[tuple[int, str]]:
@@ -56,7 +55,7 @@ def signed(size: int) -> str:
 
 def growth_lines(growth: Growth, part: str) -> Iterator[str]:
     grew = growth.of(part)
-    if part != LIVE or grew <= 0:
+    if part != LIVE or grew <= 0 or grew < GROWTH_LEAST * growth.before.parts.bytes.get(LIVE, 0):
         if grew:
             yield f"{signed(grew)} in {growth.seconds:.1f} s"
         return

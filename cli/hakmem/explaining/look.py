@@ -68,6 +68,19 @@ class Look:
         found = name_of(address, self.modules)
         return printable(str(replace(found, symbol=readable_symbol(found.symbol))))
 
+    def site(self, address: int) -> str:
+        return self.place(address) if address else "a call site that was not recorded"
+
+    def by_site(self) -> list[tuple[int, int, int]]:
+        """Address (0: not known), blocks and bytes of live long blocks, most bytes first. A site has a record for each
+        depth of its stack."""
+        found: dict[int, tuple[int, int]] = {}
+        for number, use in self.parts.sites.items():
+            address = self.sites[number]
+            blocks, size = found.get(address, (0, 0))
+            found[address] = blocks + use.blocks, size + use.bytes
+        return sorted(((address, *sums) for address, sums in found.items()), key=lambda one: -one[2])
+
     def stack(self, stack: int) -> str:
         return " < ".join(self.place(frame) for frame in self.frames.get(stack, ())[:FRAMES_NAMED]) or "a stack that is gone"
 
