@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import subprocess
 import time
@@ -18,9 +17,11 @@ from unittest import mock
 from support import BUILD, COMMAND, Scratch, clean_environment, end, hakmem, line_of, program
 
 from hakmem.base.errors import Refusal
-from hakmem.explaining.causes import CAUSES, TRIM, ordered, rounding_bound, size_of
+from hakmem.explaining.cause import TRIM, size_of
+from hakmem.explaining.causes import CAUSES, ordered
 from hakmem.explaining.growth import Growth, growth_lines
 from hakmem.explaining.holders import SAMPLES_LEAST, estimate_of
+from hakmem.explaining.live import rounding_bound
 from hakmem.explaining.look import Look, look_at
 from hakmem.explaining.outside import pieces_of
 from hakmem.explaining.pages import joined
@@ -29,9 +30,9 @@ from hakmem.explaining.show import lines_of, rest_of
 from hakmem.explaining.unused import PAGES_READ, drawn, wilson
 from hakmem.reading.heap import Class, Span, apart, rows_of_ones
 from hakmem.reading.memory import waterfall_of
-from hakmem.reading.resident import PAGE, Mapping, Pagemap
+from hakmem.reading.resident import PAGE, Mapping
 from hakmem.reading.samples import Sample
-from hakmem.reading.tables import Memory
+from hakmem.reading.tables import Memory, Tables
 
 LIBRARY = str(BUILD / "libhakmem.so")
 MIB = 1 << 20
@@ -41,8 +42,9 @@ NOBODY = 65534
 
 class Explained(Scratch):
     def started(self, *command: str, library: str = LIBRARY, **settings: str) -> subprocess.Popen[str]:
+        variables = {f"HAKMEM_{name.upper()}": value for name, value in settings.items()}
         process = subprocess.Popen(
-            command, env=clean_environment(LD_PRELOAD=library, **{f"HAKMEM_{name.upper()}": value for name, value in settings.items()}),
+            command, env=clean_environment(LD_PRELOAD=library, **variables),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         self.addCleanup(end, process)
@@ -63,7 +65,8 @@ class Explained(Scratch):
 
     def assert_trim_brings(self, look: Look) -> None:
         """What the rows promise, of it and of all of it."""
-        promised = sum(next((change.bytes for change in each.changes(look) if TRIM in change.text), 0) for each in ordered(look))
+        changes = [change for each in ordered(look) for change in each.changes(look)]
+        promised = sum(change.bytes for change in changes if TRIM in change.text)
         assert self.process.stdin is not None
         self.process.stdin.write("t\n")
         self.process.stdin.flush()
@@ -103,7 +106,8 @@ class KnownCauses(Explained):
         self.assert_first(look, "rounding", size, 0.15)
         self.assertRegex(" ".join(lines_of(look, None)), r"≈ \S+ MiB \(\S+ to \S+ MiB\),\s+from [\d,]+\s+samples")
         look, size = self.look("rounding")
-        self.assertRegex(" ".join(lines_of(look, None)), r"not known: what sizes were rounded up by: .* hakmem exec\s+--profile")
+        text = " ".join(lines_of(look, None))
+        self.assertRegex(text, r"not known: what sizes were rounded up by: .* hakmem exec\s+--profile")
         self.assertGreaterEqual(rounding_bound(look), size)
 
     def test_a_burst(self) -> None:
@@ -121,7 +125,8 @@ class KnownCauses(Explained):
         self.assert_first(look, "holes", size, 0.1)
         text = " ".join(" ".join(lines_of(look, None)).split())
         self.assertRegex(text, r"held for \d+\.\d s by for_long\+\S+ \(tools_causes\) <")
-        self.assertRegex(text, r"freed beside them since sampling began, of for_a_moment\+\S+ \(tools_causes\) < .*: ≈ 6\d\.\d MiB \(")
+        beside = r"freed beside them since sampling began, of for_a_moment\+\S+ \(tools_causes\) < .*: ≈ 6\d\.\d MiB \("
+        self.assertRegex(text, beside)
         self.assertNotIn("by for_a_moment", text)
 
     def test_big_blocks(self) -> None:
@@ -229,7 +234,8 @@ class OtherPrograms(Explained):
 class Refused(Explained):
     def refused(self, *arguments: str, user: Optional[int] = None) -> str:
         ended = subprocess.run(
-            [COMMAND, "explain", *arguments], env=clean_environment(), user=user, capture_output=True, text=True, check=False
+            [COMMAND, "explain", *arguments], env=clean_environment(), user=user, capture_output=True, text=True,
+            check=False,
         )
         self.assert_one_line(ended.stderr)
         self.assertEqual((ended.returncode, ended.stdout), (2, ""))
@@ -252,10 +258,26 @@ class Refused(Explained):
         pid, _ = self.ready("anonymous")
         self.assertIn("another user's", self.refused(str(pid), user=NOBODY))
 
+    @unittest.skipUnless(os.geteuid() == 0, "only root writes into other processes")
+    def test_damaged_tables(self) -> None:
+        """The process may write into its tables what it likes: nothing loops, and nothing takes all memory."""
+        places = (("range", "range_units"), ("big", "big_table"), ("meta", ""), ("depot", ""), ("class", "class_slots"))
+        for where, name in places:
+            pid, _ = self.ready("anonymous")
+            memory = Memory(pid)
+            tables = Tables(memory)
+            with open(f"/proc/{pid}/mem", "r+b", buffering=0) as its_own:
+                its_own.seek(tables.at[where] + tables.n.get(name, 0))
+                its_own.write(b"\x77" * 8)
+            memory.close()
+            with suppress(Refusal):
+                self.assertGreater(look_at(pid).rss, 48 * MIB)
+
     def test_one_that_ends_or_execs_meanwhile(self) -> None:
         """When it does so in the middle of a look, in which each read fails then."""
         for last, said in ((b"", "there is no process|has ended"), (b"sleep", "does not run on HAKMEM")):
-            process = self.started("sh", "-c", "echo ready; read line; [ -z $line ] || unset LD_PRELOAD; exec ${line:-true} 60")
+            script = "echo ready; read line; [ -z $line ] || unset LD_PRELOAD; exec ${line:-true} 60"
+            process = self.started("sh", "-c", script)
             line_of(process)
             with mock.patch("hakmem.explaining.look.heap_of", side_effect=self.going(process, last.decode())):
                 self.assertRaisesRegex(Refusal, said, look_at, process.pid)
@@ -279,7 +301,8 @@ class Refused(Explained):
     def wait_for_program(self, pid: int, name: str) -> None:
         for _ in range(5000):
             with suppress(OSError):
-                if name and name in os.readlink(f"/proc/{pid}/exe") or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+                is_there = name and name in os.readlink(f"/proc/{pid}/exe")
+                if is_there or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
                     return
             time.sleep(0.002)
         self.fail("it went on as it was")
@@ -292,7 +315,8 @@ class Figures(unittest.TestCase):
 
     def test_what_was_told_twice_counts_once(self) -> None:
         spans = [Span(4, 8, "live"), Span(0, 6, "big_kept"), Span(5, 6, "live"), Span(8, 9, "live")]
-        self.assertEqual([(span.start, span.end, span.use) for span in apart(spans)], [(0, 6, "big_kept"), (6, 8, "live"), (8, 9, "live")])
+        found = [(span.start, span.end, span.use) for span in apart(spans)]
+        self.assertEqual(found, [(0, 6, "big_kept"), (6, 8, "live"), (8, 9, "live")])
 
     def test_ranges_are_joined(self) -> None:
         self.assertEqual(list(joined([(8, 9), (1, 3), (2, 5), (5, 6), (10, 10)])), [(1, 6), (8, 9)])
@@ -327,7 +351,8 @@ class Figures(unittest.TestCase):
         ]
         found = [(piece.owner, piece.bytes) for piece in pieces_of(os.getpid(), mappings, lambda mapping: 0)]
         self.assertEqual(found, [
-            ("stacks", 8192), ("program", 4096), ("program", 4096), ("program", 8192), ("other", 4096), ("shared_memory", 4096),
+            ("stacks", 8192), ("program", 4096), ("program", 4096), ("program", 8192), ("other", 4096),
+            ("shared_memory", 4096),
         ])
 
 

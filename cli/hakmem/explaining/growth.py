@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from hakmem.base.figures import bytes_text
-from hakmem.explaining.causes import class_text
+from hakmem.explaining.cause import class_text
 from hakmem.explaining.look import Look
 from hakmem.reading.heap import LIVE
 

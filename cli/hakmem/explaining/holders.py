@@ -54,25 +54,34 @@ def by_stack(samples: Iterable[Sample], period: int) -> list[Holder]:
     for each in samples:
         stacks.setdefault(each.stack, []).append(each)
     now = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
-    found = (
-        Holder(stack, estimate_of(own, lambda each: each.bytes, period), (now - min(each.taken_ns for each in own)) / 1e9)
-        for stack, own in stacks.items()
-    )
+    found = []
+    for stack, own in stacks.items():
+        oldest_ns = min(each.taken_ns for each in own)
+        found.append(Holder(stack, estimate_of(own, lambda each: each.bytes, period), (now - oldest_ns) / 1e9))
     return sorted(found, key=lambda holder: -holder.size.bytes)
 
 
-def freed_beside(taken: Iterable[Taken], holders: Iterable[Holder], size: int, period: int) -> list[tuple[Taken, Estimate]]:
-    """Of stacks whose blocks have this size, those that freed most of what they asked for; the largest first. Samples
-    are counted by their chance: the table keeps the live ones alone."""
-    live = {holder.stack: holder.size.bytes for holder in holders}
+def are_like(taken: Taken, size: int) -> bool:
+    return taken.blocks >= 1 and abs(taken.bytes / taken.blocks - size) < size / ALIKE
+
+
+def estimate_of_taken(taken: Taken, size: int, period: int) -> Estimate:
+    """Samples are counted by their chance: the table keeps the live ones alone."""
     chance = -math.expm1(-(size + EXTRA_BYTES) / period)
-    found = []
-    for each in taken:
-        if each.blocks >= 1 and abs(each.bytes / each.blocks - size) < size / ALIKE and each.bytes > FREED * live.get(each.stack, 0):
-            samples = round(each.blocks * chance)
-            spread = Evidence(samples, size, each.bytes * size * (1 - chance) / chance)
-            found.append((each, Estimate(round(each.bytes), *map(round, range_of(each.bytes, spread, period)), samples)))
-    return found
+    samples = round(taken.blocks * chance)
+    spread = Evidence(samples, size, taken.bytes * size * (1 - chance) / chance)
+    low, high = range_of(taken.bytes, spread, period)
+    return Estimate(round(taken.bytes), round(low), round(high), samples)
+
+
+def freed_beside(
+    taken: Iterable[Taken], holders: Iterable[Holder], size: int, period: int
+) -> list[tuple[Taken, Estimate]]:
+    """Of stacks whose blocks have this size, those that freed most of what they asked for; the largest first."""
+    live = {holder.stack: holder.size.bytes for holder in holders}
+    alike = (each for each in taken if are_like(each, size))
+    gone = (each for each in alike if each.bytes > FREED * live.get(each.stack, 0))
+    return [(each, estimate_of_taken(each, size, period)) for each in gone]
 
 
 def rounded_up(pages: Pages, sample: Sample) -> int:

@@ -18,9 +18,12 @@ NAMES = (
     "price", "huge_pages", "soft_limit", "hard_limit", "background_thread", "process_cache_bytes", "big_cache_bytes",
     "profile", "profile_bytes", "site_all_sizes",
 )
-PRICES = {0: "0", 8_500: "speed", 640_000: "balanced", 5_140_000: "lean"}
+LEAN = 5_140_000
+PRICES = {0: "0", 8_500: "speed", 640_000: "balanced", LEAN: "lean"}
 HUGE = ("off", "auto", "on")
-SHOWN = ("price", "huge_pages", "background_thread", "soft_limit", "hard_limit", "process_cache_bytes", "big_cache_bytes")
+SHOWN = (
+    "price", "huge_pages", "background_thread", "soft_limit", "hard_limit", "process_cache_bytes", "big_cache_bytes",
+)
 ULIMITS = {"Max address space": "ulimit -v", "Max data size": "ulimit -d"}
 Settings = dict[str, int]
 

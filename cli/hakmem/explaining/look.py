@@ -82,7 +82,8 @@ class Look:
         return sorted(((address, *sums) for address, sums in found.items()), key=lambda one: -one[2])
 
     def stack(self, stack: int) -> str:
-        return " < ".join(self.place(frame) for frame in self.frames.get(stack, ())[:FRAMES_NAMED]) or "a stack that is gone"
+        frames = self.frames.get(stack, ())[:FRAMES_NAMED]
+        return " < ".join(map(self.place, frames)) or "a stack that is gone"
 
 
 @cache
@@ -164,11 +165,13 @@ def look_once(memory: Memory) -> Look:
     unused = unused_in(memory, parts.huge)
     move(parts, UNUSED, unused.bytes)
     move(parts, ROUNDING, rounding.bytes)
+    rss, pss, swap = (sum(getattr(each, name) for each in mappings) for name in ("rss", "pss", "swap"))
     return Look(
-        pid, command_of(pid), time.monotonic(), *(sum(getattr(each, name) for each in mappings) for name in ("rss", "pss", "swap")),
+        pid, command_of(pid), time.monotonic(), rss, pss, swap,
         number_in(pid, "Threads"), parent, heap, parts, settings, limits_of(pid), samples, holders, taken,
         {stack: frames_of(tables, stack) for stack in told_stacks(heap, parts, samples, holders, taken)},
-        {number: tables.site(number) for number in parts.sites}, rounding, unused, modules_of(memory.maps, root_of(pid)),
+        {number: tables.site(number) for number in parts.sites}, rounding, unused,
+        modules_of(memory.maps, root_of(pid)),
     )
 
 

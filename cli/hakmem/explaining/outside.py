@@ -62,7 +62,8 @@ class Owners:
         self.before_owner = (ANONYMOUS, "")
 
     def of(self, mapping: Mapping) -> tuple[str, str]:
-        found = self.of_named(mapping) if mapping.path and not mapping.path.startswith("[anon:") else self.of_nameless(mapping)
+        nameless = not mapping.path or mapping.path.startswith("[anon:")
+        found = self.of_nameless(mapping) if nameless else self.of_named(mapping)
         self.before, self.before_owner = mapping, found
         return found
 

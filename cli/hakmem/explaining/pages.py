@@ -62,7 +62,8 @@ class Pages:
     def __init__(self, pid: int, ranges: Iterable[Range], mappings: list[Mapping]) -> None:
         self.knows_zeros = True
         with Pagemap(pid) as pagemap:
-            found = [(start, self.states(pagemap, start, end)) for start, end in joined(mapped(joined(in_pages(ranges)), mappings))]
+            held = joined(mapped(joined(in_pages(ranges)), mappings))
+            found = [(start, self.states(pagemap, start, end)) for start, end in held]
         self.starts = [start for start, _ in found]
         self.data = [data for _, data in found]
 

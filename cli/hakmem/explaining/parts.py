@@ -150,11 +150,12 @@ class Divider:
         """Bytes of the slab's live and cached blocks, and of its pages by use."""
         live = min(live, on[ON_LIVE])
         beside = min(max(0, cached - on[ON_CACHED]), on[ON_LIVE] - live)
+        holes = on[ON_LIVE] - live - beside
         use.live_bytes += live
-        use.holes += on[ON_LIVE] - live - beside
+        use.holes += holes
         self.parts.emptied += on[ON_CACHED]
         self.parts.kept_in_slabs += on[ON_FREE]
-        for part, size in ((LIVE, live), (HOLES, on[ON_LIVE] - live - beside), (CACHES, beside + on[ON_CACHED]), (KEPT, on[ON_FREE])):
+        for part, size in ((LIVE, live), (HOLES, holes), (CACHES, beside + on[ON_CACHED]), (KEPT, on[ON_FREE])):
             self.parts.add(part, size)
 
     # ---- spans ----

@@ -13,9 +13,11 @@ from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
 from hakmem.base.help import folded, width
 from hakmem.base.streams import show_progress
-from hakmem.explaining.causes import STACKS_COMMAND, Cause, Change, ordered, rounding_bound, size_of
+from hakmem.explaining.cause import STACKS_COMMAND, Cause, Change, size_of
+from hakmem.explaining.causes import ordered
 from hakmem.explaining.growth import Growth, growth_lines
 from hakmem.explaining.limits import settings_text
+from hakmem.explaining.live import rounding_bound
 from hakmem.explaining.look import Look, look_at
 from hakmem.reading.heap import LIVE
 
@@ -52,8 +54,8 @@ def unknown(look: Look) -> Iterator[str]:
 
 def shared_pages(look: Look) -> Iterator[str]:
     if look.parts.shared and not look.parent:
-        yield (f"{bytes_text(look.parts.shared)} of HAKMEM's pages are shared with processes forked from this one, and are "
-               f"in the rows above; Pss is {bytes_text(look.pss)}")
+        shared = f"{bytes_text(look.parts.shared)} of HAKMEM's pages are shared with processes forked from this one"
+        yield f"{shared}, and are in the rows above; Pss is {bytes_text(look.pss)}"
 
 
 def head_lines(look: Look, columns: int) -> Iterator[str]:
@@ -128,13 +130,15 @@ def row_facts(look: Look, cause: Cause, growth: Optional[Growth]) -> dict[str, A
 
 
 def facts_of(look: Look, growth: Optional[Growth]) -> dict[str, Any]:
-    return {
-        "pid": look.pid, "command": look.command, "resident_bytes": look.rss, "pss_bytes": look.pss, "swap_bytes": look.swap,
-        "threads": look.threads, "parent": look.parent or None, "live_blocks": blocks_of(look), "samples": len(look.samples),
+    facts = {
+        "pid": look.pid, "command": look.command, "threads": look.threads, "parent": look.parent or None,
+        "resident_bytes": look.rss, "pss_bytes": look.pss, "swap_bytes": look.swap,
+        "hakmem_shared_bytes": look.parts.shared, "live_blocks": blocks_of(look), "samples": len(look.samples),
         "rows": [row_facts(look, cause, growth) for cause in ordered(look)], "rest_bytes": rest_of(look),
-        "hakmem_shared_bytes": look.parts.shared, "unknown": list(unknown(look)), "notes": [*shared_pages(look), *moved(look)], "settings": look.settings,
-        "limits": look.limits, **({"seconds": growth.seconds} if growth else {}),
+        "unknown": list(unknown(look)), "notes": [*shared_pages(look), *moved(look)],
+        "settings": look.settings, "limits": look.limits,
     }
+    return facts | ({"seconds": growth.seconds} if growth else {})
 
 
 # ---- the command ----

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""How much of the live pages in huge pages holds zeros only: never written, most likely, and resident as a part of 2 MiB.
+"""How much of the live pages in huge pages holds zeros only: never written, most likely; resident as a part of 2 MiB.
 
     few pages    -> each is read
-    many         -> PAGES_READ of them, drawn with equal chance; the range is Wilson's, which holds the truth 19 times in 20
+    many         -> PAGES_READ of them, drawn with equal chance; Wilson's range has the truth 19 times in 20
 """
 
 from __future__ import annotations

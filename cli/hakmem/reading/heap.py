@@ -24,7 +24,7 @@ LIVE, KEPT, BIG_KEPT, OWN = "live", "kept", "big_kept", "own"
 FREE_RUNS = (CLEAN, DIRTY)
 AT_ONCE = 1 << 10  # entries of the unit table
 NO_TABLE = 1 << 22  # so near to its own pointer lies what is no table of its own but a row in the library
-CHUNKS_MOST = 1 << 16
+CHUNKS_MOST, UNITS_MOST, SLOTS_MOST = 1 << 16, 1 << 28, 1 << 14  # what says more is no table
 
 
 class Span(NamedTuple):
@@ -89,23 +89,27 @@ def rows_of_ones(bits: int) -> Iterator[tuple[int, int]]:
 # ---- the unit table ----
 
 class Entries:
-    """The unit table, copied in pieces; the entries in a gap are none."""
+    """The unit table, copied in pieces; a piece in a gap, which can be TiB long, is empty."""
 
     def __init__(self, tables: Tables) -> None:
         self.n, self.stride, self.units = tables.n, tables.n["unit_stride"], tables.units()
+        if self.units > UNITS_MOST:
+            raise Changed
         table = tables.field(tables.at["range"], "range_unit")
-        self.data = b"".join(self.piece(tables, table, at) for at in range(0, self.units, AT_ONCE))
+        self.pieces = [self.piece(tables, table, at) for at in range(0, self.units, AT_ONCE)]
 
     def piece(self, tables: Tables, table: int, first: int) -> bytes:
-        size = min(AT_ONCE, self.units - first) * self.stride
         try:
-            return tables.memory.read(table + first * self.stride, size)
+            return tables.memory.read(table + first * self.stride, min(AT_ONCE, self.units - first) * self.stride)
         except Changed:
-            return bytes(size)
+            return b""
+
+    def is_gap(self, unit: int) -> bool:
+        return not self.pieces[unit // AT_ONCE]
 
     def part(self, unit: int, name: str, size: int, index: int = 0) -> int:
-        at = unit * self.stride + self.n[name] + index * size
-        return int.from_bytes(self.data[at:at + size], "little")
+        at = unit % AT_ONCE * self.stride + self.n[name] + index * size
+        return int.from_bytes(self.pieces[unit // AT_ONCE][at:at + size], "little")
 
 
 class Walk:
@@ -120,6 +124,9 @@ class Walk:
     def walk(self) -> None:
         unit = 1
         while unit < self.entries.units:
+            if self.entries.is_gap(unit):
+                unit = (unit // AT_ONCE + 1) * AT_ONCE
+                continue
             kind = self.entries.part(unit, "unit_kind", 1)
             length = 1
             if kind in (SLAB, LARGE, GONE, *FREE_RUNS):
@@ -210,10 +217,14 @@ def own_spans(tables: Tables) -> Iterator[Span]:
 def classes_of(tables: Tables) -> list[Class]:
     n = tables.n
     data = tables.memory.read(tables.at["class"], n["classes"] * n["class_stride"])
-    return [
-        Class(*(struct.unpack_from("<I", data, at + n[name])[0] for name in ("class_bytes", "class_slots", "class_below")))
+    names = ("class_bytes", "class_slots", "class_below")
+    found = [
+        Class(*(struct.unpack_from("<I", data, at + n[name])[0] for name in names))
         for at in range(0, len(data), n["class_stride"])
     ]
+    if any(each.slots > SLOTS_MOST or (each.slots and not each.bytes) for each in found):
+        raise Changed
+    return found
 
 
 def take_cached(tables: Tables, heap: Heap) -> None:

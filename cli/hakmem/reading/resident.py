@@ -30,7 +30,8 @@ PRESENT_IN_HIGH_BYTE = bytes(byte >> 7 for byte in range(256))
 
 HEAD = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S{4}) \S+ \S+ (\d+) *(.*)")
 SUMS = {
-    "Rss:": "rss", "AnonHugePages:": "huge", "Pss:": "pss", "Shared_Clean:": "shared", "Shared_Dirty:": "shared", "Swap:": "swap",
+    "Rss:": "rss", "AnonHugePages:": "huge", "Pss:": "pss", "Shared_Clean:": "shared", "Shared_Dirty:": "shared",
+    "Swap:": "swap",
 }
 
 # include/uapi/linux/fs.h: struct pm_scan_arg and struct page_region.
