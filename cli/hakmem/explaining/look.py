@@ -134,11 +134,17 @@ def told_stacks(heap: Heap, parts: Parts, samples: list[Sample], holders: list[H
     return found | {each.stack for each in samples if each.bytes in sizes}
 
 
-def move(parts: Parts, to: str, size: int) -> None:
-    """Of the live bytes."""
-    moved = min(size, parts.bytes.get(LIVE, 0))
-    parts.add(to, moved)
-    parts.add(LIVE, -moved)
+def move(parts: Parts, sizes: dict[str, int]) -> None:
+    """Of the live bytes to other parts."""
+    for to, size in sizes.items():
+        moved = min(size, parts.bytes.get(LIVE, 0))
+        parts.add(to, moved)
+        parts.add(LIVE, -moved)
+
+
+def sums_of(mappings: list[Mapping]) -> tuple[int, int, int]:
+    """Rss, Pss and swap."""
+    return sum(each.rss for each in mappings), sum(each.pss for each in mappings), sum(each.swap for each in mappings)
 
 
 def divided(memory: Memory, heap: Heap, pages: Pages, mappings: list[Mapping], parent: int) -> Parts:
@@ -163,12 +169,10 @@ def look_once(memory: Memory) -> Look:
     taken = sorted(stacks_of(tables), key=lambda each: -each.bytes)
     rounding = rounding_of(pages, samples, period) if samples else NOTHING
     unused = unused_in(memory, parts.huge)
-    move(parts, UNUSED, unused.bytes)
-    move(parts, ROUNDING, rounding.bytes)
-    rss, pss, swap = (sum(getattr(each, name) for each in mappings) for name in ("rss", "pss", "swap"))
+    move(parts, {UNUSED: unused.bytes, ROUNDING: rounding.bytes})
     return Look(
-        pid, command_of(pid), time.monotonic(), rss, pss, swap,
-        number_in(pid, "Threads"), parent, heap, parts, settings, limits_of(pid), samples, holders, taken,
+        pid, command_of(pid), time.monotonic(), *sums_of(mappings), number_in(pid, "Threads"), parent, heap, parts,
+        settings, limits_of(pid), samples, holders, taken,
         {stack: frames_of(tables, stack) for stack in told_stacks(heap, parts, samples, holders, taken)},
         {number: tables.site(number) for number in parts.sites}, rounding, unused,
         modules_of(memory.maps, root_of(pid)),
