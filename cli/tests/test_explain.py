@@ -124,7 +124,7 @@ class KnownCauses(Explained):
         look, size = self.look("fragments", profile="on", profile_bytes="16k")
         self.assert_first(look, "holes", size, 0.1)
         text = " ".join(" ".join(lines_of(look, None)).split())
-        self.assertRegex(text, r"held for \d+\.\d s by for_long\+\S+ \(tools_causes\) <")
+        self.assertRegex(text, r"held for [\d.]+ s by for_long\+\S+ \(tools_causes\) <")
         beside = r"freed beside them since sampling began, of for_a_moment\+\S+ \(tools_causes\) < .*: ≈ 6\d\.\d MiB \("
         self.assertRegex(text, beside)
         self.assertNotIn("by for_a_moment", text)
@@ -147,10 +147,24 @@ class KnownCauses(Explained):
 
     def test_huge_pages(self) -> None:
         look, size = self.look("huge", huge_pages="on")
-        if not look.parts.huge:
-            self.skipTest("the kernel had no huge pages")
+        if look.unused.of < 0.95 * size:
+            self.skipTest("the kernel had too few huge pages")
         self.assert_first(look, "unused", size, 0.1)
         self.assertLessEqual(look.unused.low, look.unused.bytes)
+
+    def test_settings_bring_what_is_promised(self) -> None:
+        for cause, part, name, before, after in (
+            ("burst", "kept", "price", "speed", "lean"), ("huge", "unused", "huge_pages", "on", "off"),
+        ):
+            look, _ = self.look(cause, **{name: before})
+            if size_of(look, part) < MIB:
+                self.skipTest("the kernel had no huge pages")
+            changes = [change for each in ordered(look) if each.part == part for change in each.changes(look)]
+            promised = next(change for change in changes if f"HAKMEM_{name.upper()}={after}" in change.text)
+            self.assertTrue(promised.at_most)
+            brought = look.rss - self.look(cause, **{name: after})[0].rss
+            self.assertLess(brought, promised.bytes + MIB)
+            self.assertGreater(brought, 0.9 * promised.bytes - MIB)
 
     def test_stacks(self) -> None:
         look, size = self.look("stacks")
