@@ -24,7 +24,7 @@ from hakmem.explaining.holders import SAMPLES_LEAST, estimate_of
 from hakmem.explaining.live import rounding_bound
 from hakmem.explaining.look import Look, look_at
 from hakmem.explaining.outside import pieces_of
-from hakmem.explaining.pages import joined
+from hakmem.explaining.pages import GAP_MOST, joined, near
 from hakmem.explaining.parts import page_masks
 from hakmem.explaining.show import lines_of, rest_of
 from hakmem.explaining.unused import PAGES_READ, drawn, wilson
@@ -334,6 +334,12 @@ class Figures(unittest.TestCase):
 
     def test_ranges_are_joined(self) -> None:
         self.assertEqual(list(joined([(8, 9), (1, 3), (2, 5), (5, 6), (10, 10)])), [(1, 6), (8, 9)])
+
+    def test_regions_with_little_between_them(self) -> None:
+        far = GAP_MOST * 2
+        found = near([(PAGE, 2 * PAGE), (4 * PAGE, 5 * PAGE), (far, far + PAGE)])
+        self.assertEqual(list(found), [(PAGE, 5 * PAGE), (far, far + PAGE)])
+        self.assertEqual(list(near([])), [])
 
     def test_slots_of_a_page(self) -> None:
         masks = page_masks(Class(3000, 21, 2900), 16)

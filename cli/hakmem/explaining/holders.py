@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Whose the live blocks are: call sites of long blocks, exactly; stacks of sampled blocks, as estimates.
+"""Owners of live blocks: call sites of long blocks, exactly; stacks of sampled blocks, as estimates.
 
     spans with a site        -> bytes and blocks by call site: runs and big blocks
     samples, profile=on      -> bytes by stack, with range and number of samples; what sizes were rounded up by

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Live blocks, and what their sizes were rounded up by: whose they are, as far as it was recorded."""
+"""Live blocks, by class, call site and stack, and what their sizes were rounded up by."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ IS_RESIDENT = bytes(state & RESIDENT for state in range(256))
 IS_COPY = bytes((state & (RESIDENT | COPY)) == RESIDENT | COPY for state in range(256))
 IS_OWN = bytes((state & (RESIDENT | COPY)) == RESIDENT for state in range(256))
 Range = tuple[int, int]
+GAP_MOST = 4 << 20
 
 
 def joined(ranges: Iterable[Range]) -> Iterator[Range]:
@@ -56,6 +57,18 @@ def mapped(ranges: Iterable[Range], mappings: list[Mapping]) -> Iterator[Range]:
             n += 1
 
 
+def near(regions: Iterable[Range]) -> Iterator[Range]:
+    """Regions in order, those with little between them as one."""
+    begin = end = 0
+    for first, last in regions:
+        if end and first - end > GAP_MOST:
+            yield begin, end
+            begin = first
+        begin, end = begin or first, last
+    if end:
+        yield begin, end
+
+
 class Pages:
     """Outside of the ranges no page is resident."""
 
@@ -63,9 +76,19 @@ class Pages:
         self.knows_zeros = True
         with Pagemap(pid) as pagemap:
             held = joined(mapped(joined(in_pages(ranges)), mappings))
-            found = [(start, self.states(pagemap, start, end)) for start, end in held]
+            parts = [part for start, end in held for part in self.present(pagemap, start, end)]
+            found = [(start, self.states(pagemap, start, end)) for start, end in parts]
         self.starts = [start for start, _ in found]
         self.data = [data for _, data in found]
+
+    def present(self, pagemap: Pagemap, start: int, end: int) -> list[Range]:
+        """A long range, without its parts in which nothing is present."""
+        if end - start <= GAP_MOST:
+            return [(start, end)]
+        try:
+            return list(near(pagemap.regions(start, end, PRESENT)))
+        except OSError:
+            return [(start, end)]
 
     def states(self, pagemap: Pagemap, start: int, end: int) -> bytes:
         states = bytearray(pagemap.high_bytes(start, end).translate(STATE_OF_HIGH_BYTE))

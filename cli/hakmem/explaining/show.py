@@ -162,9 +162,8 @@ def show_explanation(pid: int, seconds: Optional[float], as_json: bool) -> int:
     look = look_with_progress(pid)
     growth = growth_of(look, seconds) if seconds is not None else None
     look = growth.after if growth else look
-    if as_json:
-        print(json.dumps(facts_of(look, growth), indent=2))
-    else:
-        for line in lines_of(look, growth):
-            print(printable(line))
+    show_progress("names call sites")
+    lines = [json.dumps(facts_of(look, growth), indent=2)] if as_json else list(map(printable, lines_of(look, growth)))
+    show_progress("")
+    print("\n".join(lines))
     return 0
