@@ -31,7 +31,8 @@ _hakmem() {
     ['exec']='--mode --price --stats --profile --children --set --build --library --help -h'
     ['path']='--flavour --build --help -h'
     ['run']='--peers --runs --peer --allocators --load --rest --html --stdin --build --library --help -h'
-    ['explain']='--pid -p --json --help -h'
+    ['address']='--pid -p --json --help -h'
+    ['explain']='--seconds --json --help -h'
     ['profile']='--output -o --leaks --rows --by --help -h'
     ['report']='--output -o --seconds --file --help -h'
     ['stats']='--json --prometheus --help -h'
@@ -68,8 +69,9 @@ _hakmem() {
     ['run --stdin']='file'
     ['run --build']='folder'
     ['run --library']='file'
-    ['explain --pid']='none'
-    ['explain -p']='none'
+    ['address --pid']='none'
+    ['address -p']='none'
+    ['explain --seconds']='none'
     ['profile --output']='file'
     ['profile -o']='file'
     ['profile --rows']='none'
@@ -106,12 +108,13 @@ _hakmem() {
     ['learn --library']='file'
   )
   local -A below=(
-    ['.']='doctor env exec path run explain profile report stats top replay sites trace decisions learn policy'
+    ['.']='doctor env exec path run address explain profile report stats top replay sites trace decisions learn policy'
   )
   local -A rest=(
     ['doctor']='program'
     ['exec']='program'
     ['run']='program'
+    ['address']='none'
     ['explain']='none'
     ['profile']='file'
     ['report']='file'

@@ -50,8 +50,8 @@ function __hakmem_program
 end
 
 complete -c hakmem -f
-set -g __hakmem_commands 'doctor' 'env' 'exec' 'path' 'run' 'explain' 'profile' 'report' 'stats' 'top' 'replay' 'sites' 'trace' 'decisions' 'learn' 'policy'
-set -g __hakmem_values 'doctor --build' 'doctor --library' 'env --shell' 'env --mode' 'env --price' 'env --set' 'env --build' 'env --library' 'exec --mode' 'exec --price' 'exec --set' 'exec --build' 'exec --library' 'path --flavour' 'path --build' 'run --runs' 'run --peer' 'run --allocators' 'run --load' 'run --rest' 'run --html' 'run --stdin' 'run --build' 'run --library' 'explain --pid' 'explain -p' 'profile --output' 'profile -o' 'profile --rows' 'profile --by' 'report --output' 'report -o' 'report --seconds' 'report --file' 'top --interval' 'replay --allocator' 'replay --rounds' 'replay --touch' 'replay --process' 'replay --build' 'replay --library' 'sites --trace' 'sites --least' 'sites --rows' 'sites --csv' 'sites --build' 'sites --library' 'trace --output' 'trace -o' 'trace --build' 'trace --library' 'decisions --replay' 'decisions --last' 'decisions --build' 'learn --output' 'learn -o' 'learn --runs' 'learn --mode' 'learn --build' 'learn --library'
+set -g __hakmem_commands 'doctor' 'env' 'exec' 'path' 'run' 'address' 'explain' 'profile' 'report' 'stats' 'top' 'replay' 'sites' 'trace' 'decisions' 'learn' 'policy'
+set -g __hakmem_values 'doctor --build' 'doctor --library' 'env --shell' 'env --mode' 'env --price' 'env --set' 'env --build' 'env --library' 'exec --mode' 'exec --price' 'exec --set' 'exec --build' 'exec --library' 'path --flavour' 'path --build' 'run --runs' 'run --peer' 'run --allocators' 'run --load' 'run --rest' 'run --html' 'run --stdin' 'run --build' 'run --library' 'address --pid' 'address -p' 'explain --seconds' 'profile --output' 'profile -o' 'profile --rows' 'profile --by' 'report --output' 'report -o' 'report --seconds' 'report --file' 'top --interval' 'replay --allocator' 'replay --rounds' 'replay --touch' 'replay --process' 'replay --build' 'replay --library' 'sites --trace' 'sites --least' 'sites --rows' 'sites --csv' 'sites --build' 'sites --library' 'trace --output' 'trace -o' 'trace --build' 'trace --library' 'decisions --replay' 'decisions --last' 'decisions --build' 'learn --output' 'learn -o' 'learn --runs' 'learn --mode' 'learn --build' 'learn --library'
 set -g __hakmem_runners 'doctor' 'exec' 'run' 'sites' 'trace' 'learn'
 
 complete -c hakmem -n '__hakmem_is ' -a doctor -d 'Say whether HAKMEM would serve a program here, and what to change'
@@ -59,7 +59,8 @@ complete -c hakmem -n '__hakmem_is ' -a env -d 'Print what a shell is to evaluat
 complete -c hakmem -n '__hakmem_is ' -a exec -d 'Run a program once on HAKMEM, by becoming it'
 complete -c hakmem -n '__hakmem_is ' -a path -d 'Print where the library is'
 complete -c hakmem -n '__hakmem_is ' -a run -d 'Run a program on HAKMEM and on glibc, or on all allocators, and say what each needed'
-complete -c hakmem -n '__hakmem_is ' -a explain -d 'Say what an address of a running process is: block, class, slab, state, and which call site asked for it'
+complete -c hakmem -n '__hakmem_is ' -a address -d 'Say what an address of a running process is: block, class, slab, state, and which call site asked for it'
+complete -c hakmem -n '__hakmem_is ' -a explain -d 'Say what holds a process\'s memory, why, and what would change it: most bytes first'
 complete -c hakmem -n '__hakmem_is ' -a profile -d 'Say what holds memory: by function, or by the stack that asked for it'
 complete -c hakmem -n '__hakmem_is ' -a report -d 'Make one HTML page of a heap profile: what holds memory, blocks by size and age, and of a process what RSS is'
 complete -c hakmem -n '__hakmem_is ' -a stats -d 'Print what a process counts and holds: why it is as large as it is, the counters, and what is learnt'
@@ -112,7 +113,10 @@ complete -c hakmem -n '__hakmem_is run' -l stdin -rF -d 'What every run reads as
 complete -c hakmem -n '__hakmem_is run' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'
 complete -c hakmem -n '__hakmem_is run' -l library -rF -d 'Another build of libhakmem.so to run on'
 complete -c hakmem -n '__hakmem_is run' -l help -s h -d 'Show this message and exit'
-complete -c hakmem -n '__hakmem_is explain' -l pid -s p -x -d 'The process'
+complete -c hakmem -n '__hakmem_is address' -l pid -s p -x -d 'The process'
+complete -c hakmem -n '__hakmem_is address' -l json -d 'Print JSON'
+complete -c hakmem -n '__hakmem_is address' -l help -s h -d 'Show this message and exit'
+complete -c hakmem -n '__hakmem_is explain' -l seconds -x -d 'Look again after so many seconds, and say what grew'
 complete -c hakmem -n '__hakmem_is explain' -l json -d 'Print JSON'
 complete -c hakmem -n '__hakmem_is explain' -l help -s h -d 'Show this message and exit'
 complete -c hakmem -n '__hakmem_is profile' -F

@@ -4,9 +4,9 @@
     commands/   a file for each command, which declares what it takes; cli.py finds it, parses, and carries it out
 
     running/    run, exec, path, env, replay               learning/   learn, decisions, policy
-    watching/   stats, top, explain                        tracing/    trace, sites
+    watching/   stats, top, address                        tracing/    trace, sites
     profiling/  profile; what exec --profile says          report/     report, the HTML page
-    doctor/     doctor
+    doctor/     doctor                                     explaining/ explain
 
     process/    programs that are started: their files, what is preloaded, figures, the proof of what served them
     reading/    what is read: statistics pages, other processes, symbols, heap profiles, traces

@@ -41,10 +41,17 @@ def print_overview() -> None:
     print(overview(ABOUT, grouped()), end="")
 
 
+def is_of_address(word: str) -> bool:
+    """A word that only `hakmem address` takes."""
+    return word.lower().startswith("0x") or word.partition("=")[0] == "--pid" or word.startswith("-p")
+
+
 def refuse_if_moved(words: list[str]) -> None:
     """A command of an earlier version is refused in a line that names the new one."""
     if words[0] in MOVED:
         raise Refusal(f"{words[0]} is now `hakmem-lab {MOVED[words[0]]}`, {LAB}")
+    if words[0] == "explain" and any(is_of_address(word) for word in words[1:]):
+        raise Refusal("explain PTR --pid PID is now `hakmem address PTR --pid PID`; `hakmem explain PID` explains a process")
     if words[0] == "decisions" and any(word.partition("=")[0] == "--plot" for word in words):
         raise Refusal(f"decisions --plot is now `hakmem-lab learning`, {LAB}")
 

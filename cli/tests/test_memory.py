@@ -268,7 +268,7 @@ class Resident(Watched):
             "9000-a000 rw-p 00000000 00:00 0 \nRss: 0 kB\n"
         )
         mappings = list(mappings_in(smaps))
-        self.assertEqual(mappings[0], Mapping(0x1000, 0x5000, 8192, True, 4096))
+        self.assertEqual(mappings[0], Mapping(0x1000, 0x5000, 8192, True, 4096, rights="rw-p"))
         self.assertEqual([each.anonymous for each in mappings], [True, True, False, False, True])
         extents = (Extent(0x9000, 0x1000, BIG), Extent(0x3000, 0x5000, RUNS), Extent(0, 0x2000, METADATA))
         found = [(one.start, one.end, one.kind) for one in stretches(extents, mappings)]

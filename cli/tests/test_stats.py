@@ -198,7 +198,7 @@ class Refused(Shown):
         self.assertEqual(self.refused("stats", "/proc/self/mem"), "hakmem: /proc/self/mem: input/output error\n")
 
     def test_a_word_that_is_no_number(self) -> None:
-        for words, of in ((("top", "abc"), "PID"), (("explain", "0x10", "--pid", "abc"), "--pid"), (("top", "9" * 5000), "PID")):
+        for words, of in ((("top", "abc"), "PID"), (("address", "0x10", "--pid", "abc"), "--pid"), (("explain", "abc"), "PID"), (("top", "9" * 5000), "PID")):
             said = f"{of} {words[-1]}: allowed: the number of a process (see hakmem {words[0]} --help)"
             self.assertEqual(self.refused(*words), f"hakmem: {said}\n")
 
@@ -206,7 +206,7 @@ class Refused(Shown):
         ended = subprocess.Popen(["true"])
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         number = str(ended.pid)
-        asked = (("stats", number), ("decisions", number), ("explain", "0x10", "--pid", number), ("profile", number),
+        asked = (("stats", number), ("decisions", number), ("address", "0x10", "--pid", number), ("explain", number), ("profile", number),
                  ("report", number))
         for words in asked:
             said = f"hakmem: process {number} has ended (its parent has not asked for its status)\n"

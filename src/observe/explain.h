@@ -5,7 +5,7 @@
  * locks     None: a signal handler may call while any thread holds any lock. Signal-safe; allocates nothing.
  * failure   While other threads change a table, the text may describe the state before or after. A table that was
  *           unmapped just now causes a fault, which the caller must handle.
- * not here  The same from another process: cli/hakmem/watching/explain.py.
+ * not here  The same from another process: cli/hakmem/watching/address.py.
  */
 #ifndef HAK_OBSERVE_EXPLAIN_H
 #define HAK_OBSERVE_EXPLAIN_H

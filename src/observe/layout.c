@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* layout.c: where a debugger finds HAKMEM's tables in a process.
  *
- * what      An ELF note, mapped with the library or program that HAKMEM is linked into. `hakmem explain` reads the note
- *           from another process of the same user. The note holds no secret: distances and numbers that follow from the
- *           sources.
+ * what      An ELF note, mapped with the library or program that HAKMEM is linked into. `hakmem explain` and `hakmem
+ *           address` read the note from another process of the same user. The note holds no secret: distances and
+ *           numbers that follow from the sources.
  *
  *               note "HAKMEM", type 1 | version u32 | numbers u32 | distance i64 to each of WHERE | ...
  *               numbers: u32 each, layout.def                      from the distance's own address
  *
  * owner     Constants. Nothing in the library reads the note, and the loader writes nothing in it.
- * not here  Text about an address: cli/hakmem/watching/explain.py.
+ * not here  Text about an address: cli/hakmem/watching/address.py.
  */
 #include "observe/layout.h"
 
@@ -22,7 +22,9 @@
 #include "cache/registry.h"
 #include "record/profile_samples.h"
 #include "tables/classes.h"
+#include "tables/meta.h"
 #include "tables/range.h"
+#include "tables/settings.h"
 #include "tables/site.h"
 
 const uint32_t hak_layout[] = {
@@ -43,7 +45,7 @@ __asm__(
     ".balign 4\n"
     "1: .long " TEXT_OF(HAK_LAYOUT_VERSION) ", " TEXT_OF(HAK_LAYOUT_NUMBERS) "\n"
     WHERE(hak_layout) WHERE(g_range) WHERE(g_class) WHERE(g_big) WHERE(g_big_piece) WHERE(g_site_table)
-    WHERE(g_registry) WHERE(g_depot) WHERE(g_samples)
+    WHERE(g_registry) WHERE(g_depot) WHERE(g_samples) WHERE(g_settings) WHERE(g_meta_newest)
     "2:\n"
     ".popsection\n");
 

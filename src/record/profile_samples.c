@@ -19,7 +19,7 @@
 #include "record/profile_samples_file.h"
 #include "tables/counters.h"
 
-enum { FIRST_ROWS = 1024, HEADS = 1 << 14, ARENA_BYTES = 256 << 10 };
+enum { FIRST_ROWS = 1024, ARENA_BYTES = 256 << 10 };
 
 HAK_RARE struct hak_samples g_samples;
 
@@ -132,7 +132,7 @@ static void *carve_stack_locked(size_t bytes) {
 
 static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *frames, unsigned depth) {
   if (g_samples.stacks == HAK_BACKTRACES_MOST) return NULL;
-  struct hak_backtrace **head = &g_samples.head[hash % HEADS];
+  struct hak_backtrace **head = &g_samples.head[hash % HAK_BACKTRACE_HEADS];
   struct hak_backtrace *stack = carve_stack_locked(sizeof *stack + depth * sizeof *frames);
   if (stack == NULL) return NULL;
   *stack = (struct hak_backtrace){.next = *head, .hash = hash, .depth = depth};
@@ -144,10 +144,11 @@ static struct hak_backtrace *add_stack_locked(uint64_t hash, const uint64_t *fra
   return stack;
 }
 
-static unsigned heads(void) { return g_samples.head != NULL ? HEADS : 0; }
+static unsigned heads(void) { return g_samples.head != NULL ? HAK_BACKTRACE_HEADS : 0; }
 
 static bool has_heads_locked(void) {
-  if (g_samples.head == NULL) hak_store_release(&g_samples.head, hak_os_map(HEADS * sizeof *g_samples.head));
+  size_t bytes = HAK_BACKTRACE_HEADS * sizeof *g_samples.head;
+  if (g_samples.head == NULL) hak_store_release(&g_samples.head, hak_os_map(bytes));
   return g_samples.head != NULL;
 }
 
@@ -155,7 +156,7 @@ static bool has_heads_locked(void) {
 static struct hak_backtrace *stack_locked(const uint64_t *frames, unsigned depth) {
   uint64_t hash = hash_of_stack(frames, depth);
   if (!has_heads_locked()) return NULL;
-  struct hak_backtrace *stack = g_samples.head[hash % HEADS];
+  struct hak_backtrace *stack = g_samples.head[hash % HAK_BACKTRACE_HEADS];
   while (stack != NULL && !is_stack(stack, hash, frames, depth)) stack = stack->next;
   return stack != NULL ? stack : add_stack_locked(hash, frames, depth);
 }

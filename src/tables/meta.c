@@ -5,10 +5,11 @@
  *           a tiny process needs no second chunk, and shares the first chunk's pages with other tables. To touch few
  *           pages, bytes that the cursor skips for alignment go on the free lists, and a longer free piece of up to a
  *           page is split before the cursor moves on.
- * owner     g_meta.
+ * owner     g_meta, g_meta_newest.
  * locks     g_meta.lock. In a fork's child that takes the lock over from a thread of its parent, the lists and the rest
  *           of the chunk are dropped: pieces leak, and no piece has two owners.
- * orders    Under the lock. A chunk's head is written before `newest` names the chunk, for readers without the lock.
+ * orders    Under the lock. A chunk's head is written before g_meta_newest names the chunk, for readers without the
+ *           lock.
  * failure   NULL.
  * not here  Unmapping chunks: chunks stay for good.
  */
@@ -29,16 +30,12 @@ struct piece {
   struct piece *next;
 };
 
-struct chunk {
-  uintptr_t before;
-  size_t bytes;
-};
+uintptr_t g_meta_newest;
 
 static struct {
   struct hak_lock lock;
   uintptr_t cursor, end;
   size_t chunk_bytes, mapped_bytes;
-  uintptr_t newest;
   bool own_used; /* the first chunk was carved */
   struct piece *list[LISTS];
 } g_meta;
@@ -75,10 +72,10 @@ static void *take_memory_locked(unsigned i) {
 }
 
 static void *map_chunk(size_t bytes) {
-  struct chunk *chunk = hak_os_map(bytes);
+  struct hak_meta_chunk *chunk = hak_os_map(bytes);
   if (chunk == NULL) return NULL;
-  *chunk = (struct chunk){g_meta.newest, bytes};
-  hak_store_release(&g_meta.newest, (uintptr_t)chunk);
+  *chunk = (struct hak_meta_chunk){g_meta_newest, bytes};
+  hak_store_release(&g_meta_newest, (uintptr_t)chunk);
   hak_store(&g_meta.mapped_bytes, g_meta.mapped_bytes + bytes);
   g_meta.cursor = (uintptr_t)(chunk + 1);
   g_meta.end = (uintptr_t)chunk + bytes;
@@ -97,7 +94,7 @@ static bool add_chunk_locked(void) {
   size_t bytes = hak_round_up(want, page);
   if (map_chunk(bytes) == NULL && map_chunk(bytes = least) == NULL) return false;
   g_meta.chunk_bytes = bytes;
-  if (hak_holds_all()) hak_os_populate((void *)g_meta.newest, bytes, true);
+  if (hak_holds_all()) hak_os_populate((void *)g_meta_newest, bytes, true);
   return true;
 }
 
@@ -108,9 +105,9 @@ void *hak_meta_map(size_t bytes) {
 }
 
 static void populate_chunks(void) {
-  const struct chunk *chunk;
-  for (uintptr_t at = hak_load_acquire(&g_meta.newest); at != 0; at = chunk->before) {
-    chunk = (const struct chunk *)at;
+  const struct hak_meta_chunk *chunk;
+  for (uintptr_t at = hak_load_acquire(&g_meta_newest); at != 0; at = chunk->before) {
+    chunk = (const struct hak_meta_chunk *)at;
     hak_os_populate((void *)at, chunk->bytes, true);
   }
 }
@@ -169,9 +166,9 @@ void hak_meta_put(void *p, size_t bytes) {
 size_t hak_meta_bytes(void) { return sizeof g_first_chunk + hak_load(&g_meta.mapped_bytes); }
 
 void hak_meta_extents(struct hak_extents *list) {
-  uintptr_t at = hak_load_acquire(&g_meta.newest);
-  for (const struct chunk *chunk; at != 0; at = chunk->before) {
-    chunk = (const struct chunk *)at;
+  uintptr_t at = hak_load_acquire(&g_meta_newest);
+  for (const struct hak_meta_chunk *chunk; at != 0; at = chunk->before) {
+    chunk = (const struct hak_meta_chunk *)at;
     hak_extents_add(list, chunk, chunk->bytes, HAK_EXTENT_METADATA);
   }
   hak_extents_add(list, g_first_chunk, sizeof g_first_chunk, HAK_EXTENT_METADATA);

@@ -17,10 +17,20 @@
 #define HAK_TABLES_META_H
 
 #include <stddef.h>
+#include <stdint.h>
 
+#include "base/bits.h"
 #include "tables/extents.h"
 
 enum { HAK_META_MAX = 8192 };
+
+/* The head of a chunk, and the address of the newest chunk, 0 if none was mapped. Read from outside, too:
+ * cli/hakmem/reading/heap.py. */
+struct hak_meta_chunk {
+  uintptr_t before;
+  size_t bytes;
+};
+extern HAK_HIDDEN uintptr_t g_meta_newest;
 
 /* Returns `bytes` (at most HAK_META_MAX) rounded up to a power of two, aligned to this power (at most to a page).
  * Contents undefined. NULL: no memory. */

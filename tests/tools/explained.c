@@ -2,7 +2,7 @@
 /* explained.c: a program with known addresses.
  *
  * what      Prints names and addresses of blocks in every state, and waits for its input to end.
- * not here  The expected explanations: cli/tests/test_explain.py.
+ * not here  The expected explanations: cli/tests/test_address.py.
  */
 #include <malloc.h>
 #include <stdint.h>

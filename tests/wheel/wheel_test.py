@@ -171,7 +171,7 @@ class Wheels(unittest.TestCase):
 
     def test_a_missing_extra_is_named(self) -> None:
         """By every command that needs one, and by no name of a module; what is wrong otherwise is told as ever."""
-        words = {"explain": ["1", "-p", "1"], "top": ["999999999"], "stats": ["999999999"], "decisions": ["no-such"], "policy": ["no-such"]}
+        words = {"address": ["1", "-p", "1"], "explain": ["1"], "top": ["999999999"], "stats": ["999999999"], "decisions": ["no-such"], "policy": ["no-such"]}
         for command in set(NAMES) - {"run", "exec", "path", "env"}:
             with self.subTest(command=command):
                 self.refused(self.hakmem(command, *words.get(command, ["true"])), "hakmem: ")

@@ -174,5 +174,6 @@ def find_page(asked: str) -> Page:
     pid = number_of(asked)
     if pid is None:
         return read_page(Path(asked), asked)
-    file, path, _ = mapped_file(pid, MAGIC, f"process {pid} keeps no statistics: {ASK_FOR_IT}")
+    without = f"hakmem explain {pid} needs no setting"
+    file, path, _ = mapped_file(pid, MAGIC, f"process {pid} keeps no statistics: {ASK_FOR_IT}; {without}")
     return read_page(file, path)._replace(pid=pid)

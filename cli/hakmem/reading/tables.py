@@ -19,20 +19,23 @@ from typing import NamedTuple
 from hakmem.base.errors import Refusal
 from hakmem.reading.living import gone, refuse_if_gone
 
-VERSION = 3
+VERSION = 4
 OWNER = b"HAKMEM\0"
 # In the order of src/observe/layout.def.
 NAMES = tuple(
-    """unit_shift run_class classes sites range_base range_units range_map range_unit unit_stride unit_kind unit_class
-    unit_head unit_length unit_free unit_words unit_origin unit_empty page_shift paged_block paged_origin class_stride
-    class_bytes class_slots big_table big_pieces table_capacity table_slots slot_stride slot_address slot_facts
-    slot_origin piece_stride piece_address piece_bytes piece_site site_stride site_address registry_first context_next
-    context_in_use context_slots context_top context_emptied context_bytes depot_stride depot_shift depot_tag_bits
-    pack_next pack_count pack_blocks table_rows rows_mask rows_row sample_stride sample_address sample_asked
-    sample_stack stack_depth stack_frame""".split()
+    """unit_shift run_class classes sites range_base range_units range_map range_unit range_map_bytes range_unit_bytes
+    unit_stride unit_kind unit_class unit_head unit_length unit_free unit_words unit_origin unit_empty page_shift
+    paged_block paged_origin paged_free class_stride class_bytes class_slots class_below big_table big_pieces
+    table_capacity table_slots slot_stride slot_address slot_facts slot_origin piece_stride piece_address piece_bytes
+    piece_site site_stride site_address registry_first context_next context_in_use context_slots context_top
+    context_emptied context_bytes depot_stride depot_shift depot_tag_bits pack_next pack_count pack_blocks table_rows
+    table_head heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
+    sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame chunk_before chunk_bytes price
+    huge_pages soft_limit hard_limit background_thread process_cache_bytes big_cache_bytes site_all_sizes profile
+    profile_bytes""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
-WHERE = ("layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table")
+WHERE = ("layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table", "settings", "meta")
 HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST, PAGED = range(8)
 HALF_PAGES, MOST_PAGES = 8, (1 << 9) - 1  # of a half of a unit; of a block
 SITE_BITS, REFUSED = 16, 1 << 63
@@ -198,6 +201,9 @@ class Tables:
     def field(self, table: int, name: str, size: int = 8) -> int:
         return self.memory.number(table + self.n[name], size)
 
+    def setting(self, name: str) -> int:
+        return self.field(self.at["settings"], name)
+
     # ---- units ----
 
     def unit_bytes(self) -> int:
@@ -239,12 +245,16 @@ class Tables:
 
     # ---- caches ----
 
-    def magazines(self, size_class: int) -> Iterator[tuple[int, ...]]:
+    def contexts(self) -> Iterator[bytes]:
+        """Of the threads that have one."""
         first = self.field(self.at["registry"], "registry_first")
         for context in linked(first, lambda at: self.field(at, "context_next")):
             data = self.memory.read(context, self.n["context_bytes"])
             if data[self.n["context_in_use"]]:
-                yield self.magazine(data, size_class)
+                yield data
+
+    def magazines(self, size_class: int) -> Iterator[tuple[int, ...]]:
+        return (self.magazine(data, size_class) for data in self.contexts())
 
     def magazine(self, context: bytes, size_class: int) -> tuple[int, ...]:
         slots, top = (
@@ -261,12 +271,12 @@ class Tables:
         head = self.memory.number(self.at["depot"] + size_class * self.n["depot_stride"])
         first = head >> self.n["depot_tag_bits"] << self.n["depot_shift"]
         for pack in linked(first, lambda at: self.field(at, "pack_next")):
-            yield self.memory.words(pack + self.n["pack_blocks"], min(PACK_MOST, self.field(pack, "pack_count")))
+            yield self.memory.words(pack + self.n["pack_blocks"], min(PACK_MOST, self.field(pack, "pack_count", 4)))
 
     # ---- big blocks ----
 
-    def big_blocks(self) -> Iterator[tuple[int, int, int]]:
-        """Address, usable bytes and site of those that are live."""
+    def big_blocks(self) -> Iterator[tuple[int, int, int, int]]:
+        """Address, usable bytes, slack behind them and site of those that are live."""
         table, n = self.field(self.at["big"], "big_table"), self.n
         count = self.field(table, "table_capacity")
         data = self.memory.read(table + n["table_slots"], count * n["slot_stride"])
@@ -275,7 +285,8 @@ class Tables:
                 int.from_bytes(data[start + n[name]:][:8], "little") for name in ("slot_address", "slot_facts", "slot_origin")
             )
             if address > 1 and not facts & REFUSED:
-                yield address, (facts & MAPPED) - ((facts & SLACK) << 12), origin & (1 << SITE_BITS) - 1
+                slack = (facts & SLACK) << 12
+                yield address, (facts & MAPPED) - slack, slack, origin & (1 << SITE_BITS) - 1
 
     def pieces(self) -> Iterator[tuple[int, int, int]]:
         """The same of freed ones that are kept; the site had them last."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`hakmem explain`: what an address of a running process is to HAKMEM: block, slab, site, state."""
+"""`hakmem address`: what an address of a running process is to HAKMEM: block, slab, site, state."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def in_range(tables: Tables, number: int, address: int) -> Facts:
 # ---- elsewhere ----
 
 def big_facts(tables: Tables, address: int) -> Facts | None:
-    for start, size, site in tables.big_blocks():
+    for start, size, _, site in tables.big_blocks():
         if start <= address < start + size:
             found = {"state": LIVE, "block": start, "offset": address - start, "big_bytes": size}
             return found | owner_facts(tables, start, site)
@@ -204,7 +204,7 @@ def settled(ask: Callable[[], Facts], pid: int) -> Facts:
     raise Refusal(f"process {pid} ended, or changes what is there faster than it can be read")
 
 
-def explain(pid: int, address: int) -> tuple[Facts, Memory]:
+def found_at(pid: int, address: int) -> tuple[Facts, Memory]:
     memory = Memory(pid)
     try:
         tables = Tables(memory)
@@ -259,9 +259,9 @@ def rows_of(facts: Facts, name: Callable[[int], str]) -> list[tuple[str, str]]:
     return rows
 
 
-def show_explanation(text: str, pid: int, as_json: bool) -> int:
+def show_address(text: str, pid: int, as_json: bool) -> int:
     address = address_of(text)
-    facts, memory = explain(pid, address)
+    facts, memory = found_at(pid, address)
     if as_json:
         print(json.dumps(facts, indent=2))
         return 0
