@@ -139,10 +139,45 @@ class Learning(Scratch):
         self.assertEqual(self.policy.read_bytes(), before)
 
     def test_a_program_that_writes_none(self) -> None:
-        for code in ("pass", BLOCKS + "import os; os._exit(0)"):
-            ended = self.learn(code, status=3)
+        ended = self.learn(BLOCKS + "import os; os._exit(0)", status=3)
+        self.assert_one_line(ended.stderr)
+        self.assertFalse(self.policy.exists())
+
+    def test_a_program_without_big_blocks_has_a_past(self) -> None:
+        self.assertRegex(self.learn("x = [str(n) for n in range(99999)]", "--runs", "2").stderr,
+                         r"\n2 runs of \d+\.\d\d s, largest heap \d+\.\d MiB; ")
+        policy = read_policy(self.policy)
+        self.assertEqual((policy.rows, policy.past.runs if policy.past else 0), ([], 2))
+        self.assertRegex(hakmem("policy", str(self.policy)).stdout, r"\A2 runs of ")
+
+    def test_a_folder_has_each_program_of_a_command(self) -> None:
+        folder = self.folder / "some folder"
+        code = "import subprocess, sys\nsubprocess.run(['perl', '-e', 'my @a = map { [$_] } 1 .. 60000'], check=True)"
+        words = ["--build", str(BUILD), "-o", f"{folder}/", "--", PYTHON, "-c", code]
+        said = hakmem("learn", *words)
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertEqual(folder.stat().st_mode & 0o777, 0o700)
+        names = sorted(file.name for file in folder.iterdir())
+        self.assertEqual(len(names), 2, names)
+        self.assertRegex(" ".join(names), r"\Aperl-[0-9a-f]{16}\.policy python3[.\d]*-[0-9a-f]{16}\.policy\Z")
+        self.assertIn(f"HAKMEM_POLICY_FILE='{folder}/'", said.stderr)
+        self.assertEqual(hakmem("learn", *words[:3], str(folder), *words[4:]).returncode, 0, "it need not end in /")
+        (folder / "zz.policy").write_text("no policy")
+        table = hakmem("policy", str(folder)).stdout
+        self.assertRegex(table, r"perl-\S+ +2 ")
+        self.assertRegex(table, r"zz .*damaged")
+
+    def test_what_a_folder_cannot_have(self) -> None:
+        (self.folder / "file").write_text("")
+        for words, status in (((f"{self.folder}/file/",), 1), (("/proc/none/",), 1), ((f"{self.folder / ('x' * 300)}/",), 2),
+                              ((f"{self.folder}/a/", "--mode", "frozen"), 2)):
+            ended = hakmem("learn", "--build", str(BUILD), "-o", *words, "--", "/bin/true")
             self.assert_one_line(ended.stderr)
-            self.assertFalse(self.policy.exists())
+            self.assertEqual(ended.returncode, status, ended.stderr)
+        ended = hakmem("learn", "--build", str(BUILD), "-o", f"{self.folder}/", "--", "/bin/true")
+        self.assertEqual(ended.returncode, 3)
+        self.assert_one_line(ended.stderr)
+        self.assertEqual(hakmem("policy", str(self.folder)).returncode, 2)
 
     def test_stopped_it_keeps_what_whole_runs_learnt(self) -> None:
         self.learn(BLOCKS, "--runs", "1")

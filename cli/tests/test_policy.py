@@ -86,7 +86,8 @@ class Policies(Scratch):
             ended = hakmem("policy", str(self.written(text)))
             self.assert_one_line(ended.stderr)
             self.assertEqual(ended.returncode, 2)
-        for path in (self.folder, self.folder / "none"):
+        (self.folder / "empty").mkdir()
+        for path in (self.folder / "empty", self.folder / "none"):
             self.assert_one_line(hakmem("policy", str(path)).stderr)
 
 

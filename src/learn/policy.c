@@ -15,6 +15,7 @@
 #include "learn/policy_internal.h"
 #include "os/complain.h"
 #include "os/fork.h"
+#include "os/os.h"
 #include "os/self.h"
 #include "os/text.h"
 #include "tables/settings.h"
@@ -156,10 +157,11 @@ static void load(const char *path, bool must) {
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
 }
 
-/* False in a fork's child, whose rows are the parent's. */
+/* False in a fork's child, whose rows are the parent's: the fork of a process of one thread goes unnoticed. */
 static bool learns(void) {
   uint64_t mode = hak_setting(mode);
-  return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_load(&g_fork.generation) == 0;
+  bool child = hak_load(&g_fork.generation) != 0 || hak_os_process_id() != g_policy.process;
+  return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && !child;
 }
 
 static HAK_RARE bool g_finished;
@@ -195,6 +197,7 @@ static void begin_past(const char *path) {
 void hak_policy_start(void) {
   uint64_t mode = hak_setting(mode);
   bool folder = is_folder(g_settings.policy_file);
+  g_policy.process = hak_os_process_id();
   if (folder) name_own(g_settings.policy_file);
   atexit(save);
   if (learns() && (!folder || hak_text_find(own_path()) != 0)) try_to_save();

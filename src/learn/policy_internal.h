@@ -16,6 +16,7 @@
 
 struct hak_policy {
   struct hak_lock lock;
+  uint64_t process; /* that began with the file, not a fork's child */
   unsigned modules;
   struct hak_loaded module[HAK_POLICY_MODULES];
   struct hak_learnt row[HAK_LEADER_BINS + 1];

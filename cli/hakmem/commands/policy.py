@@ -10,16 +10,17 @@ from hakmem.commands.shared import LEARN
 
 
 def perform(file: Path) -> None:
+    from hakmem.learning.folder import show_folder
     from hakmem.learning.policy import show_policy
 
-    show_policy(file)
+    show_folder(file) if file.is_dir() else show_policy(file)
 
 
 COMMAND = Command(
     "policy", LEARN,
-    "Say what a policy holds: for how long each site's big blocks stay when they are free.",
+    "Say what a policy, or a folder of policies, holds: what runs cost, and how long free memory stays.",
     "0 it was printed; 2 bad usage, or no policy.",
     perform,
     (),
-    (Argument("file", "FILE", "A policy, as `hakmem learn` makes it.", takes=Path),),
+    (Argument("file", "FILE", "A policy, or a folder, as `hakmem learn` makes them.", takes=Path),),
 )

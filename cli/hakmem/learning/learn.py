@@ -20,7 +20,7 @@ from hakmem.base.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, written
 from hakmem.base.exit import printable
 from hakmem.base.scratch import scratch_folder
 from hakmem.base.streams import bar, show_progress
-from hakmem.learning.policy import Policy, arm_text, read_policy
+from hakmem.learning.policy import Policy, arm_text, past_text, read_policy
 from hakmem.process.counters import Counts, read_counts
 from hakmem.process.launch import OpenStreams, start, wait_or_stop
 from hakmem.process.preload import callers_preloads, environment, preload_value
@@ -91,7 +91,7 @@ def learn_in(folder: Path, library: Path, order: Order, number: int) -> tuple[in
 def take_over(order: Order, after: Path) -> None:
     if not after.exists() or after.stat().st_mtime_ns == 0:
         refuse_unless_roomy(after.parent)
-        why = "it freed no big block and asked for another, ended by _exit, or is not served by HAKMEM"
+        why = "its heap stayed below 2 MiB, it ended by _exit, or is not served by HAKMEM"
         raise Refusal(f"{order.program.argv[0]}: it wrote no policy: {why}", NOT_PROVEN)
     read_policy(after)
     write_whole(order.file, after.read_bytes(), 0o600)  # one that others may write is not read
@@ -127,6 +127,8 @@ def print_summary(order: Order, counts: Counts) -> None:
     heard, skipped = counts["learn_waits"], counts["learn_skipped"]
     console = stderr_console()
     console.print(f"\nhakmem learn: {order.program}")
+    if policy.past:
+        console.print(past_text(policy.past), highlight=False)
     console.print(f"rows of sites by module: {modules_text(policy)}")
     console.print(f"keep times: {arms_text(policy)}")
     console.print(f"paid in the last run: {paid_text(counts)}")
@@ -135,10 +137,13 @@ def print_summary(order: Order, counts: Counts) -> None:
     console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={printable(file)} {order.program}")
 
 
+def refuse_unknown(mode: str) -> None:
+    if mode not in MODES:
+        raise Refusal(f"--mode {mode}: allowed: {', '.join(MODES)}")
+
+
 def learn(library: Path, order: Order) -> int:
     """The exit status: the program's own when it fails."""
-    if order.mode not in MODES:
-        raise Refusal(f"--mode {order.mode}: allowed: {', '.join(MODES)}")
     refuse_unless_preloadable(order.program)
     if order.file.exists():
         read_policy(order.file)

@@ -24,6 +24,7 @@ from hakmem.base.exit import printable
 from hakmem.base.figures import counted
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 FIRST = ("hakmem-policy 1", "hakmem-policy 2")
@@ -35,6 +36,7 @@ WAIT = 128  # a weight's unit
 PAID_MOST = 1342177280
 FETCH = 1 << 16
 DEPTH_MOST = PAST_MOST = (1 << 32) - 1
+LEAST_US, BALANCED_NS, HUGE_LEAST_KIB = 500, 640_000, 16 << 10  # src/learn/past.c, src/retain/huge.h
 BYTES_MOST = 16 << 20  # more than any policy has
 SUM_FIRST, SUM_TIMES, WORD = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -81,6 +83,15 @@ class Past:
     peak_kib: int
     paid_us: int
     kept_mib_ms: int
+
+    @property
+    def pays(self) -> bool:
+        """To keep free memory, at the price `balanced`."""
+        return self.paid_us >= LEAST_US and self.paid_us > self.kept_mib_ms * BALANCED_NS / 1e6
+
+    @property
+    def is_large(self) -> bool:
+        return self.peak_kib >= HUGE_LEAST_KIB
 
 
 @dataclass
@@ -271,14 +282,26 @@ def table_of(policy: Policy) -> Table:
 def past_text(past: Past) -> str:
     cost, saved = past.paid_us / 1000, past.kept_mib_ms / 1000
     return (f"{counted(past.runs, 'run', 'runs')} of {past.life_ms / 1000:.2f} s, largest heap {past.peak_kib / 1024:.1f} MiB; "
-            f"giving memory back cost {cost:.1f} ms and saved {saved:.1f} MiB x s")
+            f"giving memory back cost {cost:.1f} ms and saved {saved:.1f} MiB x s; the next run {next_run(past)}")
+
+
+def next_run(past: Past) -> str:
+    """At the price `balanced`; each 16th run gives back, to measure anew."""
+    keeps = "keeps what is freed" if past.pays else "gives free memory back"
+    return f"{keeps} and takes huge pages from the start" if past.is_large else keeps
 
 
 def show_policy(file: Path) -> None:
     from hakmem.base.console import stdout_console
 
-    policy = read_policy(file)
-    console = stdout_console()
+    policy, console = read_policy(file), stdout_console()
+    if policy.past:
+        console.print(past_text(policy.past), highlight=False)
+    if policy.rows:
+        show_rows(policy, console)
+
+
+def show_rows(policy: Policy, console: Console) -> None:
     console.print(table_of(policy))
     modules = len({row.module for row in policy.sites})
     others = len(policy.sites) - policy.arms()[BREAK_EVEN]
@@ -286,7 +309,5 @@ def show_policy(file: Path) -> None:
         f"{counted(len(policy.rows), 'row', 'rows')}: {len(policy.sites):,} of sites in "
         f"{counted(modules, 'module', 'modules')}, {others:,} of these other than break-even; {sum(row.waits for row in policy.sites):,.0f} waits of sites remembered", highlight=False,
     )
-    if policy.past:
-        console.print(past_text(policy.past), highlight=False)
     meaning = "Keep times are times break-even. Waits: that a row remembers, 256 at most."
     console.print(meaning, style="dim", highlight=False)
