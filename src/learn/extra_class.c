@@ -17,8 +17,10 @@
 
 enum {
   SAMPLE_BYTES = 64 << 10,
-  /* [bytes refilled] per decision; few, as a block handed out before cannot move to the new class */
+  /* [bytes refilled] until the first decision; few, as a block handed out before cannot move to the new class. Then
+   * twice as many each time, up to SELDOM_BYTES, until a class is added. */
   DECIDE_BYTES = 2 << 20,
+  SELDOM_BYTES = 64 << 20,
   STILL_OUT = 4,          /* a difference of 1/4 counts as none */
   HALF_LOG = 20           /* log2 of the blocks after which counts are halved */
 };
@@ -27,7 +29,7 @@ static HAK_RARE struct {
   struct hak_peaks peaks;
   uint32_t decided[HAK_EXTRA_CLASSES]; /* [bytes] */
   unsigned count, added;
-  uint32_t brought; /* [bytes] refilled since the last decision */
+  uint32_t brought, waits; /* [bytes] refilled since the last decision; until the next, less DECIDE_BYTES */
   unsigned above; /* class above the last proposal */
   uint64_t most;  /* most blocks of class `above` seen handed out */
 } g_extra;
@@ -119,7 +121,10 @@ void hak_extra_class_note(struct hak_context *x, size_t n) {
   note_class_request(fitting, cost_of_block(bytes), x->unsampled / (uint32_t)bytes);
   g_extra.brought += x->unsampled;
   x->unsampled = 0;
-  if (g_extra.brought < DECIDE_BYTES) return;
+  if (g_extra.brought < DECIDE_BYTES + g_extra.waits) return;
+  unsigned before = g_extra.count;
+  g_extra.waits = (uint32_t)hak_min(g_extra.brought, SELDOM_BYTES - DECIDE_BYTES);
   g_extra.brought = 0;
   decide_class();
+  if (g_extra.count != before) g_extra.waits = 0;
 }
