@@ -147,7 +147,7 @@ static void complain_of_trust(const char *path, const char *why) {
 
 /* `must`: the file must exist and have a site of a loaded module. A process that learns may begin without a file, and
  * with a file that further programs share. */
-static void load(const char *path, bool must) {
+static struct hak_past load(const char *path, bool must) {
   struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);
   else if (result.error == EPERM && result.why != NULL) complain_of_trust(path, result.why);
@@ -155,6 +155,7 @@ static void load(const char *path, bool must) {
   else if (result.stale != 0) complain_of_rows(path, result.stale, result.rows, "their modules were built anew");
   else if (must && result.foreign != 0 && result.foreign == result.sites)
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
+  return result.past;
 }
 
 /* False in a fork's child, whose rows are the parent's: the fork of a process of one thread goes unnoticed. */
@@ -167,7 +168,8 @@ static bool learns(void) {
 static HAK_RARE bool g_finished;
 
 static void save(void) {
-  int error = !g_finished && learns() ? write_rows(own_path(), true) : 0;
+  bool placed = own_path()[0] != '\0';
+  int error = placed && !g_finished && learns() ? write_rows(own_path(), true) : 0;
   if (error != 0 && error != ENODATA) complain(own_path(), " cannot be written", error);
 }
 
@@ -184,23 +186,26 @@ void hak_policy_finish(void) {
   g_finished = true;
 }
 
-static void begin_past(const char *path) {
-  uint64_t mode = hak_setting(mode);
-  bool acts = mode == HAK_MODE_EVOLVING || mode == HAK_MODE_FROZEN;
-  hak_lock_take(&g_policy.lock);
-  struct hak_past before = hak_policy_past_locked(path);
-  hak_lock_drop(&g_policy.lock);
-  hak_past_begin(&before, acts, mode == HAK_MODE_FROZEN);
+/* False: the folder that the setting names cannot be opened, which is said. Each of many short processes comes here. */
+static bool has_place(const char *setting) {
+  if (!is_folder(setting)) {
+    if (learns()) try_to_save();
+    return true;
+  }
+  long error = hak_text_folder(setting);
+  if (error != 0) complain(setting, " cannot be opened", (int)-error);
+  else name_own(setting);
+  return error == 0;
 }
 
 /* atexit and not a destructor: a destructor touches a page in each process without a policy. */
 void hak_policy_start(void) {
   uint64_t mode = hak_setting(mode);
-  bool folder = is_folder(g_settings.policy_file);
+  bool acts = mode == HAK_MODE_EVOLVING || mode == HAK_MODE_FROZEN, frozen = mode == HAK_MODE_FROZEN;
   g_policy.process = hak_os_process_id();
-  if (folder) name_own(g_settings.policy_file);
+  if (!has_place(g_settings.policy_file)) return;
   atexit(save);
-  if (learns() && (!folder || hak_text_find(own_path()) != 0)) try_to_save();
-  if (mode == HAK_MODE_FROZEN || mode == HAK_MODE_EVOLVING) load(own_path(), mode == HAK_MODE_FROZEN && !folder);
-  if (mode > HAK_MODE_BASELINE) begin_past(own_path());
+  struct hak_past past = {.runs = 0};
+  if (acts) past = load(own_path(), frozen && own_path() != g_policy.path);
+  if (mode > HAK_MODE_BASELINE) hak_past_begin(&past, acts, frozen);
 }

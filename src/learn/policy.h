@@ -30,6 +30,8 @@
 
 #include <stddef.h>
 
+#include "learn/past.h"
+
 enum { HAK_POLICY_MODULES = 256, HAK_POLICY_LINES = 16384 };
 
 /* The result of reading a file. */
@@ -39,6 +41,7 @@ struct hak_policy_read {
   const char *why; /* how a different user could have written the file; NULL: not so, or unknown */
   unsigned rows, sites;   /* in the file: all, and of sites */
   unsigned foreign, stale; /* of modules not loaded; of rebuilt modules */
+  struct hak_past past;    /* of a sound file; runs 0: the file has no such row */
 };
 struct hak_policy_read hak_policy_read(const char *path);
 

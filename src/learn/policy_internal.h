@@ -8,7 +8,6 @@
 #define HAK_LEARN_POLICY_INTERNAL_H
 
 #include "learn/big_keep.h"
-#include "learn/past.h"
 #include "learn/policy.h"
 #include "os/draft.h"
 #include "os/loaded.h"

@@ -34,7 +34,6 @@ struct reader {
   size_t name_bytes;
   bool is_row, row_of_site;  /* kind of the current line */
   struct hak_learnt learnt;  /* row of the current line */
-  struct hak_past past;       /* of the file */
   bool begun, ended, in_module;
   const struct hak_loaded *module; /* of the last module line; NULL: not loaded */
   bool stale;                      /* not loaded, but a module of the same name is: rebuilt */
@@ -171,7 +170,7 @@ static void read_general(struct reader *r, struct fields *f, bool has_bin) {
 }
 
 static void read_past(struct reader *r, struct fields *f) {
-  struct hak_past *past = &r->past;
+  struct hak_past *past = &r->result.past;
   uint32_t *field[] = {&past->runs, &past->life_ms, &past->peak_kib, &past->paid_us, &past->kept_mib_ms};
   f->wrong |= past->runs != 0; /* one such row */
   for (unsigned i = 0; i < sizeof field / sizeof field[0]; i++) *field[i] = (uint32_t)take_number(f, UINT32_MAX);
@@ -280,6 +279,7 @@ static void read_whole(const char *path, struct reader *r) {
     return;
   }
   read_lines(r, &s);
+  if (r->result.error != 0) r->result.past.runs = 0;
   hak_text_close(s.descriptor);
 }
 
@@ -297,7 +297,7 @@ void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, v
 struct hak_past hak_policy_past_locked(const char *path) {
   struct reader r = {.takes = false};
   read_whole(path, &r);
-  return r.result.error == 0 ? r.past : (struct hak_past){.runs = 0};
+  return r.result.past;
 }
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {

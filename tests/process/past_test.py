@@ -93,7 +93,7 @@ class Past(LearnCase):
         nowhere = str(self.folder / "none") + "/"
         result = self.falls(HAKMEM_POLICY_FILE=nowhere)
         self.assertEqual(result.returncode, 0)
-        self.assertRegex(result.stderr, rf"\Ahakmem: policy_file: {re.escape(nowhere)}\S+ cannot be written \(error 2\)\n\Z")
+        self.assertRegex(result.stderr, rf"\Ahakmem: policy_file: {re.escape(nowhere)} cannot be opened \(error 2\)\n\Z")
 
     def test_a_folder_that_others_may_write_is_not_read(self) -> None:
         self.left()

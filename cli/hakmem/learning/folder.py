@@ -108,7 +108,7 @@ def policies_in(folder: Path) -> dict[str, Policy | str]:
     return found
 
 
-HEADINGS = ("program", "runs", "a run", "largest heap", "giving back cost", "and saved", "the next run")
+HEADINGS = ("program", "runs", "a run", "heap", "cost", "saved", "the next run")
 
 
 def table_of(policies: dict[str, Policy | str]) -> Table:
@@ -129,7 +129,7 @@ def cells_of(policy: Policy | str) -> tuple[str, ...]:
     if past is None:
         return (*[""] * (len(HEADINGS) - 2), "damaged: it is not read" if isinstance(policy, str) else "keep times alone")
     return (f"{past.runs:,}", f"{past.life_ms / 1000:.2f} s", f"{past.peak_kib / 1024:.1f} MiB", f"{past.paid_us / 1000:.1f} ms",
-            f"{past.kept_mib_ms / 1000:.1f} MiB x s", next_run(past))
+            f"{past.kept_mib_ms / 1000:.1f}", next_run(past))
 
 
 def show_folder(folder: Path) -> None:
@@ -140,4 +140,5 @@ def show_folder(folder: Path) -> None:
         raise Refusal(f"{folder}: no policy in it")
     console = stdout_console()
     console.print(table_of(policies))
-    console.print("Means of the last runs. What is kept goes by the price `balanced`.", style="dim", highlight=False)
+    console.print("Means of the last runs: the largest heap; what giving memory back cost, and saved in MiB x s. The next run at "
+                  "the price `balanced`.", style="dim", highlight=False)
