@@ -14,7 +14,6 @@
 #include "learn/past.h"
 #include "learn/policy.h"
 #include "learn/tune.h"
-#include "retain/rent.h"
 #include "tables/learning.h"
 
 static const struct hak_learning learning = {
@@ -44,7 +43,7 @@ void hak_learn_start(void) {
 int hak_learn_heed(void) {
   take_seat();
   hak_learner_heed();
-  if (hak_setting(mode) <= HAK_MODE_BASELINE) hak_rent_keep_until(0);
+  hak_past_heed();
   return 0;
 }
 

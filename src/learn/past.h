@@ -4,18 +4,21 @@
  * what      A process that grows, frees and ends gives back what nobody needs, and fetches again what it gave back. It
  *           cannot know: the program's earlier runs do. Each run measures
  *
- *               paid    time in looks at free memory, and the pages that were fetched again     us
- *               kept    bytes given back and not fetched again x time                           MiB x ms
+ *               paid    time in looks at free memory, and the pages fetched again    us
+ *               kept    bytes given back and not fetched again x time                MiB x ms
  *
- *               paid > price x kept      the next run keeps its free memory, as at the price `speed`, for FOLLOWS times
- *                                        as long as a run lives; then the price rules again
+ *               3/4 paid > price x kept  the next run keeps its free memory, as at the price `speed`, for FOLLOWS times
+ *                                        as long as a run lives and a minute at most, and 5/4 of the largest heap so
+ *                                        far at most. Beyond these the price rules, and the run after measures anew:
+ *                                        it may be of another script
  *               peak >= HAK_HUGE_LEAST   the next run takes huge pages from the start (retain/huge.h still times them)
  *
  *           Both sides are known after one run, so no arm is tried. A run that keeps knows neither side: each AGAIN-th
  *           run gives back, and is measured.
  * owner     g_past (in past.c).
- * locks     hak_past_looked: one caller at a time. The others: at start and at exit.
- * failure   A clock that stands still: nothing was paid, so nothing is kept.
+ * locks     hak_past_looked and hak_past_add: the claim of reclaim/release.h. hak_past_begin: at start.
+ * failure   A clock that stands still: nothing was paid, so nothing is kept. A process of one thread that calls nothing
+ *           any more keeps what it kept, as no look comes after the time.
  * not here  The file: policy.h.
  */
 #ifndef HAK_LEARN_PAST_H
@@ -23,6 +26,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "tables/learning.h"
 
 /* Means of the last runs; runs 0: none. */
 struct hak_past {
@@ -36,8 +41,11 @@ struct hak_past {
 /* Begins a run. acts: the run does as `before` says. always: no run is for measuring. */
 void hak_past_begin(const struct hak_past *before, bool acts, bool always);
 
+/* Call after a change of the mode: only evolving and frozen do as earlier runs say. */
+void hak_past_heed(void);
+
 /* The function `looked` of struct hak_learning (tables/learning.h). */
-void hak_past_looked(uint64_t footprint, uint64_t begun_ns);
+void hak_past_looked(const struct hak_look *look);
 
 /* True if this run's heap is large enough for any of it to matter. */
 bool hak_past_counts(void);

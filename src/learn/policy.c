@@ -18,6 +18,7 @@
 #include "os/os.h"
 #include "os/self.h"
 #include "os/text.h"
+#include "reclaim/release.h"
 #include "tables/settings.h"
 
 HAK_RARE struct hak_policy g_policy;
@@ -38,8 +39,10 @@ struct hak_policy_read hak_policy_read(const char *path) {
 /* ENODATA: a process that learnt nothing leaves the file as it is. */
 static int write_rows(const char *path, bool past) {
   lock();
+  past = past && hak_release_hold();
   bool learnt = hak_big_learnt(0, g_policy.row) != 0 || (past && hak_past_counts());
   int error = learnt ? hak_policy_write_locked(path, past) : ENODATA;
+  if (past) hak_release_let_go();
   hak_lock_drop(&g_policy.lock);
   return error;
 }
@@ -53,7 +56,8 @@ static bool is_folder(const char *path) {
   return bytes != 0 && path[bytes - 1] == '/';
 }
 
-/* FOLDER/NAME-BUILDID.policy, of the build-id the first 8 bytes. A path that does not fit stays empty: no file. */
+/* FOLDER/NAME-BUILDID.policy, of the build-id the first 8 bytes. The path stays empty, and there is no file, if it does
+ * not fit, or if the program has no build-id and so cannot be told from another of its name. */
 static void name_own(const char *folder) {
   enum { ID_BYTES = 8, SUFFIX_BYTES = 2 * ID_BYTES + sizeof "-.policy" + sizeof ".4194304.18446744073709551615.new" };
   struct hak_line line;
@@ -62,12 +66,13 @@ static void name_own(const char *folder) {
   if (hak_strlen(folder) + HAK_LOADED_NAME_BYTES + SUFFIX_BYTES > most) return;
   lock();
   const struct hak_loaded *program = &g_policy.module[0];
+  bool known = g_policy.modules != 0 && program->id_bytes >= ID_BYTES;
   hak_line_text(&line, folder);
   hak_line_text(&line, program->name);
   hak_line_text(&line, "-");
-  hak_line_hex_bytes(&line, program->id, hak_min(program->id_bytes, ID_BYTES));
+  hak_line_hex_bytes(&line, program->id, ID_BYTES);
   hak_line_text(&line, ".policy");
-  memcpy(g_policy.path, line.text, line.used);
+  if (known) memcpy(g_policy.path, line.text, line.used);
   hak_lock_drop(&g_policy.lock);
 }
 
@@ -186,7 +191,8 @@ void hak_policy_finish(void) {
   g_finished = true;
 }
 
-/* False: the folder that the setting names cannot be opened, which is said. Each of many short processes comes here. */
+/* False: the folder that the setting names cannot be opened, which is said, or has no file for this program. Each of
+ * many short processes comes here. */
 static bool has_place(const char *setting) {
   if (!is_folder(setting)) {
     if (learns()) try_to_save();
@@ -195,7 +201,7 @@ static bool has_place(const char *setting) {
   long error = hak_text_folder(setting);
   if (error != 0) complain(setting, " cannot be opened", (int)-error);
   else name_own(setting);
-  return error == 0;
+  return g_policy.path[0] != '\0';
 }
 
 /* atexit and not a destructor: a destructor touches a page in each process without a policy. */

@@ -271,34 +271,36 @@ static void read_lines(struct reader *r, struct source *s) {
   }
 }
 
-static void read_whole(const char *path, struct reader *r) {
-  struct source s = {.descriptor = hak_trusted_open(path, &r->result.why)};
+/* Under the lock, as the stack may be small. */
+static HAK_RARE struct source g_source;
+static HAK_RARE struct reader g_reader;
+
+static struct hak_policy_read read_whole(const char *path, struct reader how) {
+  struct source *s = &g_source;
+  struct reader *r = &g_reader;
+  *r = how;
   r->sum = HAK_SUM_FIRST;
-  if (s.descriptor < 0) {
-    r->result.error = (int)-s.descriptor;
-    return;
+  s->have = s->at = 0;
+  s->descriptor = hak_trusted_open(path, &r->result.why);
+  if (s->descriptor < 0) {
+    r->result.error = (int)-s->descriptor;
+    return r->result;
   }
-  read_lines(r, &s);
+  read_lines(r, s);
   if (r->result.error != 0) r->result.past.runs = 0;
-  hak_text_close(s.descriptor);
+  hak_text_close(s->descriptor);
+  return r->result;
 }
 
 static struct hak_policy_read read_file(const char *path, bool takes) {
-  struct reader r = {.takes = takes};
-  read_whole(path, &r);
-  return r.result;
+  return read_whole(path, (struct reader){.takes = takes});
 }
 
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to) {
-  struct reader r = {.visit = visit, .to = to};
-  if (read_file(path, false).error == 0) read_whole(path, &r);
+  if (read_file(path, false).error == 0) read_whole(path, (struct reader){.visit = visit, .to = to});
 }
 
-struct hak_past hak_policy_past_locked(const char *path) {
-  struct reader r = {.takes = false};
-  read_whole(path, &r);
-  return r.result.past;
-}
+struct hak_past hak_policy_past_locked(const char *path) { return read_file(path, false).past; }
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {
   struct hak_policy_read first = read_file(path, false);

@@ -120,7 +120,10 @@ static void put_end(struct writer *w) {
 }
 
 static int write_alone(const char *path, bool past) {
-  struct writer w = {.draft = &g_policy.draft, .sum = HAK_SUM_FIRST};
+  static HAK_RARE struct writer w; /* under the lock, as the stack may be small */
+  w.draft = &g_policy.draft;
+  w.sum = HAK_SUM_FIRST;
+  w.lines = 0;
   hak_line_start(&w.line);
   hak_draft_begin(w.draft, path);
   hak_line_text(&w.line, "hakmem-policy 2");

@@ -12,6 +12,7 @@
 #include "cache/magazine.h"
 #include "os/claim.h"
 #include "os/os.h"
+#include "os/thread.h"
 #include "reclaim/drain_idle.h"
 #include "retain/cost.h"
 #include "retain/footprint.h"
@@ -219,26 +220,34 @@ HAK_INLINE uint64_t sweep_some(struct hak_fault *fault) {
 }
 
 /* For learning: what giving back costs. Between the two the claim is held. */
-struct look {
-  uint64_t footprint, begun_ns;
-};
-static struct look begin_look(void) {
-  bool learns = HAK_UNLIKELY(hak_load(&g_learning) != NULL);
-  return learns ? (struct look){hak_footprint(), hak_os_now_ns()} : (struct look){0, 0};
+static struct hak_look begin_look(void) {
+  if (HAK_LIKELY(hak_load(&g_learning) == NULL)) return (struct hak_look){.begun_ns = 0};
+  return (struct hak_look){hak_os_now_ns(), hak_footprint(), hak_load(&g_footprint.empty)};
 }
-static void end_look(struct look look) {
-  if (HAK_UNLIKELY(look.begun_ns != 0)) hak_load_acquire(&g_learning)->looked(look.footprint, look.begun_ns);
+static void end_look(const struct hak_look *look) {
+  if (HAK_UNLIKELY(look->begun_ns != 0)) hak_load_acquire(&g_learning)->looked(look);
 }
+
+bool hak_release_hold(void) {
+  enum { TRIES = 1000 };
+  for (unsigned i = 0; i < TRIES; i++) {
+    if (hak_claim_take(&g_release.claim)) return true;
+    hak_os_rest();
+  }
+  return false;
+}
+
+void hak_release_let_go(void) { hak_claim_drop(&g_release.claim); }
 
 uint64_t hak_release_aged_some(void) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_release_enabled()) return hak_rent_is_due() ? HAK_RECLAIM_BYTES : INT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return STEP_BYTES;
-  struct look look = begin_look();
+  struct hak_look look = begin_look();
   uint64_t bytes = sweep_some(&fault), torn = hak_less(TORN_BYTES, hak_less(g_release.free_bytes, slab_keep_limit()));
   while (age_runs(torn) != 0 && hak_footprint_idles()) { /* after the sweep, which closes slabs; by 64 runs */
   }
-  end_look(look);
+  end_look(&look);
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
   return bytes;
@@ -297,10 +306,10 @@ uint64_t hak_release_aged(bool (*is_stopped)(void)) {
   struct hak_fault fault = {HAK_ERROR_none, NULL};
   if (!hak_rent_is_due()) return UINT64_MAX;
   if (!hak_claim_take(&g_release.claim)) return pass_ms();
-  struct look look = begin_look();
+  struct hak_look look = begin_look();
   note_level();
   bool quiet = !is_refused() && pass(&fault, is_stopped);
-  end_look(look);
+  end_look(&look);
   hak_claim_drop(&g_release.claim);
   hak_slab_report(&fault, NULL);
   return quiet ? UINT64_MAX : is_refused() ? HAK_RENT_PATIENCE_MS : pass_ms();

@@ -39,6 +39,11 @@ uint64_t hak_release_aged_some(void);
  * unless the program frees. */
 uint64_t hak_release_aged(bool (*is_stopped)(void));
 
+/* Keeps releases and looks at free memory out until hak_release_let_go. Waits a little for one that is under way;
+ * false: it did not end. */
+bool hak_release_hold(void);
+void hak_release_let_go(void);
+
 /* Bytes of slabs that hold pages but no blocks. */
 uint64_t hak_release_slab_bytes(void);
 

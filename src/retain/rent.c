@@ -22,10 +22,12 @@ struct hak_rent g_rent;
 /* lean: prices above LEAN; speed: prices up to SPEED; KEEPS: that of the word `speed` */
 enum { LEAN = 2000000, SPEED = 80000, KEEPS = 8500 };
 
-static HAK_NOINLINE uint64_t price_kept(uint64_t price) {
-  bool keeps = hak_load(&g_rent.now_ms) < hak_load(&g_rent.keeps_until_ms);
-  return keeps ? hak_min(price, KEEPS) : price;
+static bool keeps_now(void) {
+  uint64_t until_ms = hak_load(&g_rent.keeps_until_ms);
+  return HAK_UNLIKELY(until_ms != 0) && hak_load(&g_rent.now_ms) < until_ms;
 }
+
+static HAK_NOINLINE uint64_t price_kept(uint64_t price) { return keeps_now() ? hak_min(price, KEEPS) : price; }
 
 /* The price in force. */
 static uint64_t price_now(void) {
@@ -76,6 +78,11 @@ static HAK_NOINLINE uint64_t unhelped_limit(const struct hak_watermark *level, u
   return hak_min(stay, HAK_RENT_PROVED);
 }
 
+/* [bytes] that stay at most by hak_rent_keep_until. */
+HAK_INLINE uint64_t kept_most(void) {
+  return HAK_UNLIKELY(keeps_now()) && hak_setting(price) > SPEED ? hak_load(&g_rent.keeps_bytes) : UINT64_MAX;
+}
+
 HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least, unsigned share_shift) {
   if (hak_holds_all()) return UINT64_MAX;
   if (HAK_UNLIKELY(hak_load(&g_rent.pressure) != 0)) return 0;
@@ -87,7 +94,7 @@ HAK_INLINE uint64_t keep_limit(const struct hak_watermark *level, uint64_t least
   uint64_t stay = hak_watermark_keep_limit(level, least, slack);
   bool much = HAK_UNLIKELY(stay > (uint64_t)HAK_RENT_UNHELPED >> share_shift) && least != UINT64_MAX;
   if (much && !is_helped()) stay = unhelped_limit(level, slack, share_shift);
-  return hak_max(stay, hak_load(&g_hold_floor));
+  return hak_max(hak_min(stay, kept_most()), hak_load(&g_hold_floor));
 }
 
 uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_shift) {

@@ -32,7 +32,7 @@ struct hak_rent {
   uint64_t pressure; /* log2 of a factor on the price */
   uint64_t refused_ms; /* when the kernel last refused to take pages back, as with locked pages; 0: never */
   bool helpless;     /* the last attempt to start a background thread failed */
-  uint64_t keeps_until_ms; /* hak_rent_keep_until */
+  uint64_t keeps_until_ms, keeps_bytes; /* hak_rent_keep_until */
 };
 extern HAK_HIDDEN struct hak_rent g_rent;
 
@@ -47,9 +47,12 @@ enum { HAK_RENT_PROVED = 128 << 20 };
 /* True where memory is dearer than any time that it saves. */
 bool hak_rent_is_lean(void);
 
-/* Until then [ms] free memory stays as at the price `speed`, if the price is higher: the program is known to end
- * sooner, or to need the memory again. 0: no longer. Thread-safe. */
-static inline void hak_rent_keep_until(uint64_t ms) { hak_store(&g_rent.keeps_until_ms, ms); }
+/* Until then [ms] free memory stays as at the price `speed`, if the price is higher, up to so many bytes of each kind:
+ * the program is known to end sooner, or to need the memory again. 0 ms: no longer. Thread-safe. */
+static inline void hak_rent_keep_until(uint64_t ms, uint64_t bytes) {
+  hak_store(&g_rent.keeps_bytes, bytes);
+  hak_store(&g_rent.keeps_until_ms, ms);
+}
 
 enum { HAK_TICK_MS = 64, HAK_TICKS_PER_SECOND = 1024 / HAK_TICK_MS, HAK_RENT_PATIENCE_MS = 1000 };
 

@@ -30,6 +30,13 @@ struct hak_kind {
   uint64_t in_use;   /* the level [bytes], rounded up to whole quanta */
 };
 
+/* What a look at free memory found when it began. */
+struct hak_look {
+  uint64_t begun_ns;
+  uint64_t footprint; /* [bytes] likely resident */
+  uint64_t empty;     /* [bytes] of pages in slabs without content, beside these */
+};
+
 struct hak_learning {
   /* Begins timing of a magazine found empty or full; `turns` if the last miss was of the opposite kind. Returns the
    * value for path_ends; 0: path_ends is not called. */
@@ -49,8 +56,8 @@ struct hak_learning {
   struct hak_kind *(*kind_begins)(enum hak_kind_id id);
   void (*kind_noted)(struct hak_kind *kind, uint64_t live, uint64_t break_even_ms, uint64_t now_ms);
 
-  /* A look at free memory ends, that began at begun_ns beside a footprint of so many bytes. One caller at a time. */
-  void (*looked)(uint64_t footprint, uint64_t begun_ns);
+  /* A look at free memory ends. One caller at a time. */
+  void (*looked)(const struct hak_look *look);
 };
 extern HAK_HIDDEN const struct hak_learning *g_learning;
 

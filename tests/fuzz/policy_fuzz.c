@@ -68,10 +68,9 @@ static void read_all(const uint8_t *data, size_t size) {
     must(result.error == 0 || (result.error == EINVAL && result.line != 0));
     must(result.foreign + result.stale <= result.sites && result.sites <= result.rows);
   }
-  struct reader r = {.visit = keep};
   g_data = data;
   g_left = size;
-  read_whole("policy", &r);
+  read_whole("policy", (struct reader){.visit = keep});
 }
 
 static size_t seal(const uint8_t *data, size_t size) {

@@ -21,7 +21,7 @@ namespace {
 enum : uint64_t { kLong = 4096 };
 
 constexpr hak_learning kLearning = {nullptr, nullptr, hak_big_keep_taken, hak_big_keep_freed, hak_big_keep_cut,
-                                    nullptr, nullptr, [](uint64_t, uint64_t) {}};
+                                    nullptr, nullptr, [](const hak_look *) {}};
 
 struct BigLearns : Big {
   void SetUp() override {

@@ -38,12 +38,13 @@ class Past : public testing::Test {
   static void resident(uint64_t mib) { hak_store(&g_footprint.span, mib * kMiB); }
   static void pass(uint64_t ms) { fake_os.now_ms += ms; }
 
-  /* A look that finds `before` MiB, and leaves `after`. */
-  static void look(uint64_t before, uint64_t after, uint64_t ms = 0) {
-    const uint64_t begun_ns = fake_os.now_ms * 1000000;
-    resident(after);
+  /* A look that finds `before` MiB, and leaves `after`; of the runs, `empty` MiB of pages lie empty in slabs then. */
+  static void look(uint64_t before, uint64_t after, uint64_t ms = 0, uint64_t empty = 0) {
+    const hak_look found = {fake_os.now_ms * 1000000, before * kMiB, hak_load(&g_footprint.empty)};
+    hak_store(&g_footprint.empty, empty * kMiB);
+    resident(after + empty);
     pass(ms);
-    hak_past_looked(before * kMiB, begun_ns);
+    hak_past_looked(&found);
   }
 
   static hak_past ended(hak_past row = {}) {
@@ -78,6 +79,20 @@ TEST_F(Past, WhatIsFetchedAgainCostsPagesAndIsOutForHalfOfTheTime) {
   EXPECT_EQ(row.kept_mib_ms, 40u * 500);
 }
 
+/* 80 MiB of one class go, and another class takes as much. */
+TEST_F(Past, EmptyPagesOfSlabsAreOutAsLongAsTheyLieEmpty) {
+  begin();
+  look(100, 20, 0, 80);
+  pass(500);
+  look(100, 20, 0, 160);
+  pass(500);
+  resident(20);
+  hak_store(&g_footprint.empty, 0); /* the slabs are gone */
+  const hak_past row = ended();
+  EXPECT_EQ(row.paid_us, 0u);
+  EXPECT_EQ(row.kept_mib_ms, 80u * 500 + 80u * 500);
+}
+
 TEST_F(Past, NoMoreIsOutThanWasGivenBack) {
   begin();
   look(100, 90);
@@ -89,12 +104,46 @@ TEST_F(Past, NoMoreIsOutThanWasGivenBack) {
 TEST_F(Past, ARunKeepsIfGivingBackCostMoreThanItSaved) {
   begin(kPays);
   EXPECT_EQ(hak_load(&g_rent.keeps_until_ms), 1000u + 4 * 200);
+  EXPECT_EQ(hak_load(&g_rent.keeps_bytes), 125 * kMiB);
 }
 
 TEST_F(Past, AndNotWhereMemoryIsDearer) {
   g_settings.price = 6000000;
   begin(kPays);
   EXPECT_FALSE(keeps());
+}
+
+TEST_F(Past, ALookThatWasInterruptedCountsAsLongAsItsWorkTakes) {
+  begin();
+  pass(100);
+  look(100, 99, 5000); /* 256 pages of 1 us, and 50 us */
+  EXPECT_EQ(ended().paid_us, 306u);
+}
+
+TEST_F(Past, NoRunPaysMoreThanItsTime) {
+  begin();
+  look(1000, 0, 100);
+  look(1000, 0, 0); /* 256,000 pages are fetched again within no time */
+  EXPECT_EQ(ended().paid_us, 100000u);
+  hak_past wrong = kPays;
+  wrong.paid_us = 201000;
+  begin(wrong);
+  EXPECT_FALSE(keeps());
+}
+
+TEST_F(Past, NoneKeepsForMoreThanAMinute) {
+  hak_past slow = kPays;
+  slow.life_ms = 3600000;
+  begin(slow);
+  EXPECT_EQ(hak_load(&g_rent.keeps_until_ms), 1000u + 60000);
+}
+
+TEST_F(Past, AnotherModeEndsIt) {
+  begin(kPays);
+  g_settings.mode = HAK_MODE_SHADOW;
+  hak_past_heed();
+  EXPECT_FALSE(keeps());
+  EXPECT_EQ(hak_load(&g_footprint.foreseen), 0u);
 }
 
 TEST_F(Past, NorForLittle) {
@@ -124,12 +173,12 @@ TEST_F(Past, EachSixteenthRunGivesBackUnlessFrozen) {
 
 TEST_F(Past, ARunThatKeepsMeasuresNoCost) {
   begin(kPays);
-  resident(200);
+  resident(120);
   pass(400);
   const hak_past row = ended(kPays);
   EXPECT_EQ(row.runs, 2u);
   EXPECT_EQ(row.life_ms, 300u);
-  EXPECT_EQ(row.peak_kib, 150 * kKibOfMiB);
+  EXPECT_EQ(row.peak_kib, 110 * kKibOfMiB);
   EXPECT_EQ(row.paid_us, kPays.paid_us);
   EXPECT_EQ(row.kept_mib_ms, kPays.kept_mib_ms);
 }
@@ -140,7 +189,15 @@ TEST_F(Past, AfterOneThatLivedLongerTheNextMeasures) {
   pass(901);
   const hak_past row = ended(kPays);
   EXPECT_EQ(row.paid_us, 0u);
-  begin(row);
+}
+
+TEST_F(Past, AndAfterOneThatGrewLarger) {
+  begin(kPays);
+  resident(126);
+  const hak_past row = ended(kPays);
+  EXPECT_EQ(row.paid_us, 0u);
+  EXPECT_EQ(row.kept_mib_ms, 4 * kPays.kept_mib_ms);
+  EXPECT_EQ(row.peak_kib, kPays.peak_kib) << "it may have grown by what it kept";
 }
 
 TEST_F(Past, ALargeHeapIsForeseen) {

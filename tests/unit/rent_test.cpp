@@ -60,15 +60,19 @@ TEST_F(Rent, UntilATimeThatIsKnownFreeMemoryStaysAsAtSpeed) {
   const uint64_t balanced = hak_rent_ms(kTwoMiB), speed = priced("speed", kTwoMiB);
   price(640000);
   hak_store(&g_rent.now_ms, 99);
-  hak_rent_keep_until(100);
+  hak_rent_keep_until(100, 7 << 20);
   EXPECT_EQ(hak_rent_ms(kTwoMiB), speed);
   EXPECT_EQ(hak_rent_keep_floor(), UINT64_MAX);
+  hak_watermark level = {};
+  level.most = 100 << 20;
+  EXPECT_EQ(hak_rent_keep_limit(&level, 0), uint64_t{7} << 20);
   price(1);
   EXPECT_GT(hak_rent_ms(kTwoMiB), speed) << "who pays for more has more";
+  EXPECT_EQ(hak_rent_keep_limit(&level, 0), uint64_t{100} << 20) << "and its own bound";
   price(640000);
   hak_store(&g_rent.now_ms, 100);
   EXPECT_EQ(hak_rent_ms(kTwoMiB), balanced);
-  hak_rent_keep_until(0);
+  hak_rent_keep_until(0, 0);
 }
 
 TEST_F(Rent, IsTheBreakEvenTime) {

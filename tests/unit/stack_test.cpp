@@ -253,7 +253,7 @@ TEST_F(Stack, AsCountedByHand) {
 /* ---- a level that learns ---- */
 
 constexpr hak_learning kLearning = {nullptr, nullptr, nullptr, nullptr, nullptr, hak_kinds_begin, hak_kinds_noted,
-                                    [](uint64_t, uint64_t) {}};
+                                    [](const hak_look *) {}};
 
 class Level : public testing::Test {
  protected:

@@ -87,7 +87,7 @@ class Past:
     @property
     def pays(self) -> bool:
         """To keep free memory, at the price `balanced`."""
-        return self.paid_us >= LEAST_US and self.paid_us > self.kept_mib_ms * BALANCED_NS / 1e6
+        return self.paid_us >= LEAST_US and self.paid_us * 3 / 4 > self.kept_mib_ms * BALANCED_NS / 1e6
 
     @property
     def is_large(self) -> bool:
