@@ -17,7 +17,7 @@ from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakme
 
 from hakmem.base.errors import Refusal
 from hakmem.reading.stats_page import COUNTER, EXTENT, HEADER, MAGIC, ROW, Extent, Row, find_page, page_of, read_page
-from hakmem.watching.stats import metric_name
+from hakmem.watching.once import metric_name
 
 PYTHON = "/usr/bin/python3"
 PATIENCE_SECONDS = 30

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, whole
-from hakmem.commands.shared import BUILD, LEARN, LIBRARY, PROGRAM, output
+from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, output
 
 
 def perform(
@@ -21,7 +21,7 @@ def perform(
 
 
 COMMAND = Command(
-    "learn", LEARN,
+    "learn",
     """Run a program several times, and keep the learnt policy: how long its free big blocks stay.
 
     The program has this command's own input and output. Each run goes on from the policy of the one before.""",

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Argument, Command
-from hakmem.commands.shared import LEARN
 
 
 def perform(file: Path) -> None:
@@ -16,7 +15,7 @@ def perform(file: Path) -> None:
 
 
 COMMAND = Command(
-    "policy", LEARN,
+    "policy",
     "Say what a policy holds: for how long each site's big blocks stay when they are free.",
     "0 it was printed; 2 bad usage, or no policy.",
     perform,
