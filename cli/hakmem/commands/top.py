@@ -43,9 +43,9 @@ COMMAND = Command(
     """Watch why a process is as large as it is, and what it does: or print it, with --once.
 
     The process runs with HAKMEM_STATS_FILE=FILE, and writes FILE.PID anew as it works, for its user only; with
-    HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote last are shown. The parts of its resident memory
-    are from the kernel's pagemap and smaps. What a small terminal has no room for is named in the last line. The learner
-    is shown in the modes that learn. Keys: q quits.
+    HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote last are shown. The parts of its resident
+    memory are from the kernel's pagemap and smaps. What a small terminal has no room for is named in the last line. The
+    learner is shown in the modes that learn. Keys: q quits.
 
     With --once every counter is printed, also of a process that has ended: by its file. It needs no terminal.""",
     STATUS,

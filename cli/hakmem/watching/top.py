@@ -138,7 +138,8 @@ def name_of(pid: int) -> str:
 
 def rates_section(view: View) -> Section:
     last, before = view.looks[-1], view.looks[-2:][0]
-    rows: list[tuple[Cell, ...]] = [("page faults (kernel)", rate_text(view.rate((before.faults, last.faults))), f"{last.faults:,}")]
+    faults = rate_text(view.rate((before.faults, last.faults)))
+    rows: list[tuple[Cell, ...]] = [("page faults (kernel)", faults, f"{last.faults:,}")]
     for label, names, size in RATES:
         if not any(last.page.is_told(row) for row in last.page.rows if row.name in names):
             rows.append(tuple(Text(each, style="dim") for each in (label, "-", "not counted")))
@@ -191,10 +192,10 @@ def details_section(look: Look) -> Section:
 
 def sections(view: View, columns: int) -> list[Section]:
     """What matters most is on top."""
-    last = view.looks[-1]
+    last, residents = view.looks[-1], [each.memory.rss for each in view.looks]
     found = (
-        memory_section(last.memory, [each.memory.rss for each in view.looks], columns), sites_section(view.last, view.pid),
-        rates_section(view), learner_section(last.page), details_section(last),
+        memory_section(last.memory, residents, columns), sites_section(view.last, view.pid), rates_section(view),
+        learner_section(last.page), details_section(last),
     )
     return [section for section in found if section is not None]
 
@@ -254,7 +255,7 @@ def show_top(pid: int, interval: float) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise Refusal("top needs a terminal; hakmem top --once needs none")
     if stdout_console().is_dumb_terminal:  # on which nothing would be drawn
-        raise Refusal(f"top needs a terminal that can be drawn on, and TERM={os.environ['TERM']} is none; hakmem top --once needs none")
+        raise Refusal(f"TERM={os.environ['TERM']} is no terminal that top can draw on; hakmem top --once needs none")
     find_page(str(pid))
     view = View(pid, name_of(pid), last_profile(pid))
     try:
