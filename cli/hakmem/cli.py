@@ -10,7 +10,7 @@ from hakmem import __version__
 from hakmem.base.errors import BAD_USAGE, Refusal
 from hakmem.base.extras import needs
 from hakmem.base.options import HELP_NAMES, AskedForHelp, Command, parsed
-from hakmem.commands import NAMES
+from hakmem.commands import GROUPS, NAMES
 
 ABOUT = "Run programs on the HAKMEM memory allocator, and look into what it does."
 AFTER_EXEC = "exec-profile"  # what hak_attend asks for when a program has ended
@@ -27,12 +27,8 @@ def command_named(name: str) -> Command:
 
 def grouped() -> Iterator[tuple[str, list[Command]]]:
     """All commands, by the groups of the help."""
-    from hakmem.commands.shared import GROUPS
-
-    commands = [command_named(name) for name in NAMES]
-    assert all(command.group in GROUPS for command in commands), f"each command's group is one of {GROUPS}"
-    for group in GROUPS:
-        yield group, [command for command in commands if command.group == group]
+    for group, names in GROUPS.items():
+        yield group, [command_named(name) for name in names]
 
 
 def print_overview() -> None:

@@ -13,10 +13,10 @@ from hakmem.base import help as help_of_commands
 from hakmem.base.errors import Refusal
 from hakmem.base.options import REQUIRED, Argument, AskedForHelp, Command, Option, parsed, process_number, real, whole
 from hakmem.cli import ABOUT, command_named, grouped
-from hakmem.commands import NAMES
+from hakmem.commands import FIRST, NAMES
 
 SOME = Command(
-    "some", "Things", "Do it.\n\n    Twice.", "0 done.", print,
+    "some", "Do it.\n\n    Twice.", "0 done.", print,
     (
         Option(("--output", "-o"), "There.", "FILE", Path), Option(("--runs",), "How often.", "N", whole(1, 9), default=5),
         Option(("--fast",), "Faster."), Option(("--set",), "A setting.", "NAME", many=True, to="settings"),
@@ -97,6 +97,14 @@ class Commands(unittest.TestCase):
         self.assertEqual(sorted(command.name for _, commands in grouped() for command in commands), list(NAMES))
         self.assertEqual([command_named(name).name for name in NAMES], list(NAMES))
         self.assertEqual(len(NAMES), 17)
+
+    def test_seven_stand_first_and_each_has_one_line_at_80_columns(self) -> None:
+        with mock.patch.dict("os.environ", COLUMNS="80"):
+            lines = help_of_commands.overview(ABOUT, grouped()).splitlines()
+        names = [line.split()[0] for line in lines if line.startswith("  ")]
+        self.assertEqual(tuple(names[:7]), ("run", "exec", "top", "report", "profile", "explain", "doctor"))
+        self.assertEqual(names[7:], [name for name in NAMES if name not in FIRST])
+        self.assertEqual([line for line in lines if line.startswith("  ") and not line.endswith(".")], [])
 
     def test_each_takes_what_it_declares(self) -> None:
         for command in map(command_named, NAMES):

@@ -133,7 +133,7 @@ class Streams(Reading):
             ("profile", profile), ("profile", "--leaks", profile), ("sites", *build, "--trace", trace), ("decisions", decisions),
             ("replay", *build, "--rounds", "1", trace), ("sites", "--help"),
             ("report", profile, "-o", self.folder / "page.html"), ("run", *build, "--runs", "1", "true"),
-            ("stats", f"{self.folder}/\xe9"),
+            ("top", "--once", f"{self.folder}/\xe9"),
         ):
             with self.subTest(words=words):
                 ended = subprocess.run([COMMAND, *map(str, words)], env=clean_environment(LC_ALL="C"), capture_output=True, check=False)

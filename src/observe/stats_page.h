@@ -30,7 +30,7 @@
  * orders    The sequence is stored before and after the rows, with fences in between.
  * hot path  No. While there is no page, a slow path reads g_account.shows at most.
  * failure   A file that cannot be made: one line on stderr, and no page. A fork's child writes nothing.
- * not here  Text: `hakmem stats`, `hakmem top`. Where the counters live: tables/counters.h.
+ * not here  Text: `hakmem top`. Where the counters live: tables/counters.h.
  */
 #ifndef HAK_OBSERVE_STATS_PAGE_H
 #define HAK_OBSERVE_STATS_PAGE_H

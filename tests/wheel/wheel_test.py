@@ -165,7 +165,7 @@ class Wheels(unittest.TestCase):
 
     def test_help_and_version_without_extras(self) -> None:
         self.assertRegex(self.printed(self.hakmem("--version")), r"\Ahakmem \d+\.\d+\.\d+\n\Z")
-        for words, text in ((["-h"], "Run a program:"), (["run", "--help"], "--runs"), (["replay", "-h"], "--rounds")):
+        for words, text in ((["-h"], "More commands:"), (["run", "--help"], "--runs"), (["replay", "-h"], "--rounds")):
             self.assertIn(text, self.printed(self.hakmem(*words)))
         self.assertEqual(self.hakmem().returncode, 2)
 

@@ -21,3 +21,9 @@ def time_text(ns: float) -> str:
 
 def counted(number: int, one: str, many: str) -> str:
     return f"{number:,} {one if number == 1 else many}"
+
+
+def unit_of_column(most: float) -> tuple[str, int]:
+    """The unit, and its bytes, in which no figure of a column has more than four digits before the point."""
+    units = [(unit, 1 << 10 * power) for power, unit in enumerate(("KiB", "MiB", "GiB"), 1)]
+    return next((one for one in units if most < 10_000 * one[1]), units[-1])

@@ -78,6 +78,6 @@ def overview(about: str, groups: Iterable[tuple[str, Iterable[Command]]]) -> str
     usage = textwrap.wrap("Usage: hakmem [--version] COMMAND [OPTIONS] [ARGUMENTS]", columns, subsequent_indent="  ")
     lines = [*usage, "", *folded(about, columns)]
     for title, commands in groups:
-        lines += part(title, ((one.name, f"{one.summary}.") for one in commands), columns)
+        lines += part(title, ((one.name, one.line) for one in commands), columns)
     lines += ["", *folded("hakmem COMMAND --help says what a command takes.", columns)]
     return "".join(f"{line}\n" for line in lines)

@@ -51,8 +51,7 @@ class Command(NamedTuple):
     """`perform` has the exit status; None is 0. It gets each option and argument by its field."""
 
     name: str
-    group: str  # of the help
-    help: str  # paragraphs; the first sentence is the summary
+    help: str  # paragraphs; the first sentence is the summary, and up to its colon the line of the overview
     status: str  # the exit statuses
     perform: Callable[..., Optional[int]]
     options: tuple[Option, ...] = ()
@@ -62,6 +61,10 @@ class Command(NamedTuple):
     @property
     def summary(self) -> str:
         return " ".join(self.help.split("\n\n")[0].split()).removesuffix(".")
+
+    @property
+    def line(self) -> str:
+        return f"{self.summary.partition(': ')[0]}."
 
 
 class AskedForHelp(Exception):

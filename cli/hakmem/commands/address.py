@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from hakmem.base.options import REQUIRED, Argument, Command, Option, process_number
-from hakmem.commands.shared import JSON, LOOK
+from hakmem.commands.shared import JSON
 
 
 def perform(pointer: str, pid: int, as_json: bool) -> int:
@@ -14,7 +14,7 @@ def perform(pointer: str, pid: int, as_json: bool) -> int:
 
 
 COMMAND = Command(
-    "address", LOOK,
+    "address",
     """Say what an address of a running process is: block, class, slab, state, and which call site asked for it.
 
     The process's memory is read from outside, as a debugger would, and is neither written nor stopped: it has to run on

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hakmem.base.errors import Refusal
 from hakmem.base.options import Argument, Command, Option, whole
-from hakmem.commands.shared import BUILD, LEARN
+from hakmem.commands.shared import BUILD
 
 
 def perform(asked: str | None, replay: Path | None, csv: bool, last: int, build: Path | None) -> int:
@@ -24,7 +24,7 @@ def perform(asked: str | None, replay: Path | None, csv: bool, last: int, build:
 
 
 COMMAND = Command(
-    "decisions", LEARN,
+    "decisions",
     """Say which keep times a process chose anew, and from how many waits.
 
     The process runs with HAKMEM_MODE=evolving or shadow and HAKMEM_DECISIONS_FILE=FILE; the last 512 are kept.""",

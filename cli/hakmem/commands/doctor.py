@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Argument, Command
-from hakmem.commands.shared import BUILD, JSON, LIBRARY, RUN
+from hakmem.commands.shared import BUILD, JSON, LIBRARY
 
 
 def perform(command: list[str], as_json: bool, build: Path | None, library: Path | None) -> int:
@@ -16,7 +16,7 @@ def perform(command: list[str], as_json: bool, build: Path | None, library: Path
 
 
 COMMAND = Command(
-    "doctor", RUN,
+    "doctor",
     """Say whether HAKMEM would serve a program here, and what to change.
 
     The program is not run: its file and those it is linked with are read. Looked at are, too, the kernel's settings and

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from hakmem.base.options import Command, Option
-from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, RUN, SETTING
+from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, SETTING
 
 
 def perform(**given: Any) -> int:
@@ -16,8 +16,8 @@ def perform(**given: Any) -> int:
 
 
 COMMAND = Command(
-    "env", RUN,
-    """Print what a shell is to evaluate so that all it starts runs on HAKMEM: eval "$(hakmem env)".
+    "env",
+    """Print what makes all that a shell starts run on HAKMEM: eval "$(hakmem env)".
 
     In fish: hakmem env --shell fish | source""",
     "0 it was printed; 2 bad usage, or there is no library.",

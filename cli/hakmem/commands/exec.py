@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from hakmem.base.options import Command, Option
-from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, PROGRAM, RUN, SETTING
+from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, PROGRAM, SETTING
 
 
 def perform(**given: Any) -> None:
@@ -16,7 +16,7 @@ def perform(**given: Any) -> None:
 
 
 COMMAND = Command(
-    "exec", RUN,
+    "exec",
     """Run a program once on HAKMEM, by becoming it.
 
     Its process number, signals, terminal and exit status are its own, and nothing is printed. What LD_PRELOAD has

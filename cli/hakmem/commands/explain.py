@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Optional
 
 from hakmem.base.options import Command, Option, real
-from hakmem.commands.shared import JSON, LOOK, PID
+from hakmem.commands.shared import JSON, PID
 
 
 def perform(pid: int, seconds: Optional[float], as_json: bool) -> int:
@@ -16,7 +16,7 @@ def perform(pid: int, seconds: Optional[float], as_json: bool) -> int:
 
 
 COMMAND = Command(
-    "explain", LOOK,
+    "explain",
     """Say what holds a process's memory, why, and what would change it: most bytes first.
 
     Each resident page is divided: live blocks, holes beside them, caches, freed memory that is kept, unused parts of huge

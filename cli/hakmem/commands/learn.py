@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, whole
-from hakmem.commands.shared import BUILD, LEARN, LIBRARY, PROGRAM
+from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM
 
 RUNS = 3
 
@@ -28,8 +28,8 @@ def perform(
 
 
 COMMAND = Command(
-    "learn", LEARN,
-    """Run a program several times, and keep what was learnt in a policy, for later runs to go on from.
+    "learn",
+    """Run a program several times, and keep the learnt policy: what later runs of its programs go on from.
 
     The program has this command's own input and output. Each run goes on from the policy of the one before.
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option
-from hakmem.commands.shared import BUILD, RUN
+from hakmem.commands.shared import BUILD
 
 
 def perform(flavour: str, build: Path | None) -> int:
@@ -16,7 +16,7 @@ def perform(flavour: str, build: Path | None) -> int:
 
 
 COMMAND = Command(
-    "path", RUN,
+    "path",
     "Print where the library is.",
     "0 it was printed; 2 bad usage, or there is no such library.",
     perform,

@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Argument, Command
-from hakmem.commands.shared import LEARN
 
 
 def perform(file: Path) -> None:
@@ -17,8 +16,8 @@ def perform(file: Path) -> None:
 
 
 COMMAND = Command(
-    "policy", LEARN,
-    "Say what a policy, or a folder of policies, holds: what runs cost, and how long free memory stays.",
+    "policy",
+    "Say what a policy holds: a file or a folder of them, what runs cost, and how long free memory stays.",
     "0 it was printed; 2 bad usage, or no policy.",
     perform,
     (),

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Argument, Command, Option
-from hakmem.commands.shared import LOOK, output, rows
+from hakmem.commands.shared import output, rows
 
 
 def perform(asked: list[str], output: Path | None, leaks: bool, rows: int, by: str) -> int:
@@ -16,8 +16,8 @@ def perform(asked: list[str], output: Path | None, leaks: bool, rows: int, by: s
 
 
 COMMAND = Command(
-    "profile", LOOK,
-    """Say what holds memory: by function, or by the stack that asked for it.
+    "profile",
+    """Say what holds memory, by function or by stack: the one that asked for it.
 
     The program runs with HAKMEM_PROFILE_FILE=PATH (LD_PRELOAD=libhakmem.so), and each of its processes writes PATH.PID
     when it ends, gets SIGTERM or SIGUSR2, or calls hak_profile_dump. With HAKMEM_PROFILE_TABLE=PATH it keeps PATH.PID

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, whole
-from hakmem.commands.shared import BUILD, LIBRARY, RECORD, TRACE
+from hakmem.commands.shared import BUILD, LIBRARY, TRACE
 
 
 def perform(
@@ -20,8 +20,8 @@ def perform(
 
 
 COMMAND = Command(
-    "replay", RECORD,
-    """Repeat what a traced program asked of malloc, on HAKMEM, glibc and others, and say what each needed.
+    "replay",
+    """Repeat a trace on HAKMEM, glibc and others: what a program asked of malloc, and what each allocator needed.
 
     The calls of one process, thread by thread, as fast as they go; a thread waits only for blocks that another one
     has to make first. HAKMEM_ settings in the environment apply.""",

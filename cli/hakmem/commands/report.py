@@ -7,7 +7,7 @@ from pathlib import Path
 
 from hakmem.base.errors import Refusal
 from hakmem.base.options import Argument, Command, Option, real
-from hakmem.commands.shared import LOOK, output
+from hakmem.commands.shared import output
 
 
 def perform(asked: str, output: Path | None, seconds: float, file: Path | None) -> int:
@@ -19,7 +19,7 @@ def perform(asked: str, output: Path | None, seconds: float, file: Path | None) 
 
 
 COMMAND = Command(
-    "report", LOOK,
+    "report",
     """Make one HTML page of a heap profile: what holds memory, blocks by size and age, and of a process what RSS is.
 
     Flame graph of the bytes in use and of all that were allocated, places that ask for memory, sizes, lifetimes; of a

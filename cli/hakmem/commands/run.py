@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, real, whole
-from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, RUN
+from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM
 
 RUNS, RUNS_OF_PEERS = 5, 4
 REST_SECONDS = 2.0
@@ -41,8 +41,8 @@ def perform(
 
 
 COMMAND = Command(
-    "run", RUN,
-    """Run a program on HAKMEM and on glibc, or on all allocators, and say what each needed.
+    "run",
+    """Run a program on HAKMEM and on glibc, and say what each needed: or on all allocators.
 
     The program runs 2 N + 2 times: once on HAKMEM with every call counted, which is the run whose output is shown;
     once on glibc to warm up; then N times on each in turn, timed. The summary goes to stderr: wall time, CPU time, peak

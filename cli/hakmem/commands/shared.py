@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What several commands take, and the groups of the help, in order."""
+"""What several commands take."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from hakmem.base.options import Argument, Option, process_number, whole
-
-GROUPS = RUN, LOOK, RECORD, LEARN = "Run a program", "Look into a process", "Record every call", "Learn"
 
 BUILD = Option(("--build",), "Where libhakmem.so and the tools were built.", "FOLDER", Path)
 LIBRARY = Option(("--library",), "Another build of libhakmem.so to run on.", "FILE", Path)

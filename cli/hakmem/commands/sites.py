@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from hakmem.base.errors import Refusal
 from hakmem.base.options import Command, Option, whole
-from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, RECORD, rows
+from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, rows
 
 if TYPE_CHECKING:
     from hakmem.tracing.sites import Wishes
@@ -48,8 +48,8 @@ def traced(command: list[str], library: Path, tool: Path, wishes: Wishes) -> int
 
 
 COMMAND = Command(
-    "sites", RECORD,
-    """Say which places in a program ask for memory, and what becomes of it.
+    "sites",
+    """Say which places ask for memory, and what becomes of it.
 
     The program runs once with every call written down, as by `hakmem trace`; the table comes after it. Call sites are
     named by function or module; one that serves many purposes, like a wrapper of malloc, is told apart by the depth of

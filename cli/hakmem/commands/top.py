@@ -3,24 +3,58 @@
 
 from __future__ import annotations
 
-from hakmem.base.options import Command, Option, real
-from hakmem.commands.shared import LOOK, PID
+from hakmem.base.errors import Refusal
+from hakmem.base.options import Argument, Command, Option, process_number, real
+from hakmem.commands.shared import JSON
+
+PROMETHEUS = Option(("--prometheus",), "Print text for Prometheus, as for its textfile collector.")
+ASKED = Argument("asked", "PID|FILE", "A process; with --once its statistics file, too.")
+STATUS = "0 it was shown; 2 bad usage, no such process, or no statistics of it."
 
 
-def perform(pid: int, interval: float) -> int:
+def number_of(asked: str) -> int:
+    try:
+        return process_number(asked)
+    except ValueError as allowed:
+        raise Refusal(f"PID {asked}: allowed: {allowed}, or a file with --once (see hakmem top --help)") from None
+
+
+def perform(asked: str, once: bool, as_json: bool, prometheus: bool, interval: float) -> int:
+    if once:
+        return show_once(asked, as_json, prometheus)
+    if as_json or prometheus:
+        raise Refusal(f"--{'json' if as_json else 'prometheus'} goes with --once (see hakmem top --help)")
+    pid = number_of(asked)
     from hakmem.watching.top import show_top
 
     return show_top(pid, interval)
 
 
-COMMAND = Command(
-    "top", LOOK,
-    """Watch a process: why it is as large as it is, what it does in a second, and its learner.
+def show_once(asked: str, as_json: bool, prometheus: bool) -> int:
+    from hakmem.watching.once import show
 
-    The process runs with HAKMEM_STATS_FILE=FILE; with HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote
-    last are shown. Keys: q quits.""",
-    "0 it was shown; 2 bad usage, no such process, or no statistics of it.",
+    if as_json and prometheus:
+        raise Refusal("give --json or --prometheus, not both (see hakmem top --help)")
+    return show(asked, as_json, prometheus)
+
+
+COMMAND = Command(
+    "top",
+    """Watch why a process is as large as it is, and what it does: or print it, with --once.
+
+    The process runs with HAKMEM_STATS_FILE=FILE, and writes FILE.PID anew as it works, for its user only; with
+    HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote last are shown. The parts of its resident
+    memory are from the kernel's pagemap and smaps. What a small terminal has no room for is named in the last line. The
+    learner is shown in the modes that learn. Keys: q quits.
+
+    With --once every counter is printed, also of a process that has ended: by its file. It needs no terminal.""",
+    STATUS,
     perform,
-    (Option(("--interval",), "How often the process is looked at.", "SECONDS", real(0.1, 3600), default=1.0),),
-    (PID,),
+    (
+        Option(("--once",), "Print once what the process counts and holds, and all that it learnt."),
+        JSON._replace(help="With --once: print JSON."),
+        PROMETHEUS._replace(help="With --once: print text for Prometheus, as for its textfile collector."),
+        Option(("--interval",), "How often the process is looked at.", "SECONDS", real(0.1, 3600), default=1.0),
+    ),
+    (ASKED,),
 )

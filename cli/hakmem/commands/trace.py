@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command
-from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, RECORD, output
+from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, output
 
 
 def perform(command: list[str], output: Path | None, build: Path | None, library: Path | None) -> int:
@@ -19,8 +19,8 @@ def perform(command: list[str], output: Path | None, build: Path | None, library
 
 
 COMMAND = Command(
-    "trace", RECORD,
-    """Run a program on HAKMEM and write every call of its allocator to a file.
+    "trace",
+    """Run a program on HAKMEM and write every call of its allocator: to a file.
 
     The program has this command's own input and output, and is slower. What all its processes and threads ask for and
     free is recorded, with call sites and times; docs/guide/trace-format.md says how. The recorded part is kept when the

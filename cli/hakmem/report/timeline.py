@@ -14,7 +14,7 @@ from hakmem.base.errors import Refusal
 from hakmem.reading.mapped import mapped_file
 from hakmem.reading.memory import KEPT_ROWS, Waterfall
 from hakmem.reading.stats_page import ASK_FOR_IT, MAGIC, read_page
-from hakmem.watching.stats import resident_bytes
+from hakmem.watching.once import resident_bytes
 
 PAUSE_SECONDS = 0.05
 POINTS_MOST = 1_200

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""A process that runs: `hakmem stats`, `top`, `address`."""
+"""A process that runs: `hakmem top`, `address`."""

@@ -21,10 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Optional
 
-from rich.console import Group
 from rich.live import Live
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
 from hakmem.base.console import stdout_console
@@ -36,23 +33,25 @@ from hakmem.reading.living import gone, why_gone
 from hakmem.reading.memory import Waterfall, waterfall_from
 from hakmem.reading.resident import mappings_of
 from hakmem.reading.stats_page import Page, age_ns, find_page
-from hakmem.watching.stats import resident_bytes
-from hakmem.watching.top_memory import NS_PER_SECOND, grid, memory_panel
-from hakmem.watching.top_sites import LastProfile, last_profile, sites_panel
+from hakmem.watching.layout import Cell, Section, screen
+from hakmem.watching.once import resident_bytes
+from hakmem.watching.top_memory import NS_PER_SECOND, facts_text, memory_section
+from hakmem.watching.top_sites import LastProfile, last_profile, sites_section
 
 MODES = ("off", "baseline", "shadow", "evolving", "frozen")
 STALE_NS = 5 * NS_PER_SECOND
-WIDE_COLUMNS = 132  # from which on panels lie side by side
+UNLEARNING = ("off", "baseline")  # nothing of the learner is shown
+PAGE_BYTES = 4096
 
-# Rates: what it is called, the counters that are added up, whether they are bytes.
+# Rates: what it is called, the counters that are added up, how much of them is one.
 RATES = (
-    ("allocations", ALLOC_ROUTES, False),
-    ("frees", FREE_ROUTES, False),
-    ("kernel calls", ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap"), False),
-    ("given back", ("release_bytes",), True),
-    ("pages of slabs given back", ("hole_pages",), False),
-    ("big blocks from freed ones", ("big_hits",), False),
-    ("big blocks' pages moved", ("pages_moved",), False),
+    ("allocations", ALLOC_ROUTES, 1),
+    ("frees", FREE_ROUTES, 1),
+    ("kernel calls", ("kernel_map", "kernel_unmap", "kernel_advise", "kernel_remap"), 1),
+    ("pages of runs given back", ("release_bytes",), PAGE_BYTES),
+    ("pages of slabs given back", ("hole_pages",), 1),
+    ("big blocks from freed ones", ("big_hits",), 1),
+    ("big blocks' pages moved", ("pages_moved",), 1),
 )
 LEARNT = (
     ("waits learnt from", ("learn_waits", "kinds_waits")),
@@ -137,37 +136,39 @@ def name_of(pid: int) -> str:
 
 # ---- drawing ----
 
-def memory_of(view: View, columns: int) -> Panel:
-    page, memory = view.looks[-1].page, view.looks[-1].memory
-    mapped, threads, big = (page.value(name) for name in ("mapped", "threads", "big_blocks"))
-    below = f"address space: {bytes_text(mapped)}; threads: {threads:,}; live big blocks: {big:,}"
-    below += f"; huge pages: {memory.huge_text}"
-    return memory_panel(memory, [each.memory.rss for each in view.looks], below, columns)
-
-
-def rate_text(rate: Optional[float], is_bytes: bool) -> str:
-    if rate is None:
-        return "-"
-    return f"{bytes_text(rate)}/s" if is_bytes else f"{rate:,.0f}/s"
-
-
-def rates_panel(view: View) -> Panel:
+def rates_section(view: View) -> Section:
     last, before = view.looks[-1], view.looks[-2:][0]
-    table = grid("left", "right", "right")
-    table.add_row("", Text("now", style="bold"), Text("in all", style="bold"))
-    table.add_row("page faults (kernel)", rate_text(view.rate((before.faults, last.faults)), False), f"{last.faults:,}")
-    for label, names, is_bytes in RATES:
-        then, now = sum_of(before.page, names), sum_of(last.page, names)
-        whole = bytes_text(now) if is_bytes else f"{now:,}"
+    faults = rate_text(view.rate((before.faults, last.faults)))
+    rows: list[tuple[Cell, ...]] = [("page faults (kernel)", faults, f"{last.faults:,}")]
+    for label, names, size in RATES:
         if not any(last.page.is_told(row) for row in last.page.rows if row.name in names):
-            table.add_row(*(Text(each, style="dim") for each in (label, "not counted", "count_calls=on")))
+            rows.append(tuple(Text(each, style="dim") for each in (label, "-", "not counted")))
             continue
-        table.add_row(label, rate_text(view.rate((then, now)), is_bytes), whole)
-    return Panel(table, title="rates", title_align="left")
+        then, now = (sum_of(each.page, names) // size for each in (before, last))
+        rows.append((label, rate_text(view.rate((then, now))), f"{now:,}"))
+    return Section("rates", rows, ("rates", "a second", "in all"), "lrr")
+
+
+def rate_text(rate: Optional[float]) -> str:
+    return "-" if rate is None else f"{rate:,.0f}"
 
 
 def sum_of(page: Page, names: tuple[str, ...]) -> int:
     return sum(page.value(name) for name in names)
+
+
+def mode_of(page: Page) -> str:
+    mode = page.value("mode")
+    return MODES[mode] if mode < len(MODES) else str(mode)
+
+
+def learner_section(page: Page) -> Optional[Section]:
+    """None: the mode learns nothing."""
+    if mode_of(page) in UNLEARNING:
+        return None
+    figures = [(label, f"{sum_of(page, names):,}") for label, names in LEARNT]
+    rows: list[tuple[Cell, ...]] = [(*one, *other) for one, other in zip(figures[::2], figures[1::2])]
+    return Section("learner", rows, (f"learner, {mode_of(page)}", "in all", "", "in all"), "lrlr")
 
 
 def paid_text(page: Page) -> str:
@@ -175,19 +176,28 @@ def paid_text(page: Page) -> str:
     return f"{paid / base:.2f} × the price's own keep times" if base else "nothing yet"
 
 
-def learner_panel(page: Page) -> Panel:
-    table = grid("left", "right", "left", "right")
-    mode = page.value("mode")
-    table.add_row(
-        "mode", MODES[mode] if mode < len(MODES) else str(mode), "price", f"{page.value('price'):,} ns a MiB and s"
+def details_section(look: Look) -> Section:
+    page, memory = look.page, look.memory
+    mapped, threads, big = (page.value(name) for name in ("mapped", "threads", "big_blocks"))
+    lines = [f"address space: {bytes_text(mapped)}; threads: {threads:,}; live big blocks: {big:,}", facts_text(memory),
+             f"huge pages: {memory.huge_text}"]
+    if not page.value("counted"):
+        lines.append("count_calls=on counts allocations and frees")
+    if mode_of(page) not in UNLEARNING:
+        price, cost, least = page.value("price"), page.value("cost_page"), bytes_text(page.value("threshold"))
+        lines.append(f"waits paid: {paid_text(page)}")
+        lines.append(f"price: {price:,} ns a MiB and s; a page costs {cost:,} ns; big from {least}")
+    return Section("details", [(Text(line, style="dim"),) for line in lines])
+
+
+def sections(view: View, columns: int) -> list[Section]:
+    """What matters most is on top."""
+    last, residents = view.looks[-1], [each.memory.rss for each in view.looks]
+    found = (
+        memory_section(last.memory, residents, columns), sites_section(view.last, view.pid), rates_section(view),
+        learner_section(last.page), details_section(last),
     )
-    table.add_row(
-        "a page costs", f"{page.value('cost_page'):,} ns", "big from", bytes_text(page.value("threshold"))
-    )
-    for n in range(0, len(LEARNT), 2):
-        (one, first), (other, second) = LEARNT[n : n + 2]
-        table.add_row(one, f"{sum_of(page, first):,}", other, f"{sum_of(page, second):,}")
-    return Panel(Group(table, f"waits paid: {paid_text(page)}"), title="learner", title_align="left")
+    return [section for section in found if section is not None]
 
 
 def heading(view: View, columns: int) -> Text:
@@ -201,24 +211,6 @@ def heading(view: View, columns: int) -> Text:
     elif age > STALE_NS:
         text.append(f"  asleep: as it was {age / NS_PER_SECOND:,.0f} s ago", style="yellow")
     return text
-
-
-def side_by_side(left: Panel, right: Panel) -> Table:
-    left.expand = False
-    table = Table.grid(expand=True)
-    table.add_column()
-    table.add_column(ratio=1)
-    table.add_row(left, right)
-    return table
-
-
-def screen(view: View, columns: int) -> Group:
-    """What matters most is on top: a short terminal shows so much of it."""
-    memory, sites = memory_of(view, columns), sites_panel(view.last, view.pid)
-    rates, learner = rates_panel(view), learner_panel(view.looks[-1].page)
-    below = [side_by_side(rates, learner)] if columns >= WIDE_COLUMNS else [rates, learner]
-    keys = Text("q: quit", style="dim")
-    return Group(heading(view, columns), memory, *([sites] if sites is not None else []), *below, keys)
 
 
 # ---- the terminal ----
@@ -254,15 +246,16 @@ def watch(view: View, interval: float) -> None:
     with Live(console=stdout_console(), screen=True, auto_refresh=False) as live:
         while True:
             look(view)
-            live.update(screen(view, live.console.width), refresh=True)
+            columns, lines = live.console.size
+            live.update(screen(heading(view, columns), sections(view, columns), columns, lines), refresh=True)
             wait_or_quit(interval)
 
 
 def show_top(pid: int, interval: float) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise Refusal("top needs a terminal; hakmem stats prints once")
+        raise Refusal("top needs a terminal; hakmem top --once needs none")
     if stdout_console().is_dumb_terminal:  # on which nothing would be drawn
-        raise Refusal(f"top needs a terminal that can be drawn on, and TERM={os.environ['TERM']} is none; hakmem stats prints once")
+        raise Refusal(f"TERM={os.environ['TERM']} is no terminal that top can draw on; hakmem top --once needs none")
     find_page(str(pid))
     view = View(pid, name_of(pid), last_profile(pid))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The memory panel of `hakmem top`: the waterfall (memory.py) as bars, each of which begins where the last one ended.
+"""The memory section of `hakmem top`: the waterfall (memory.py) as bars, each of which begins where the last one ended.
 
     live            ██████████████
     holes                         ███
@@ -13,17 +13,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from rich.console import Group
-from rich.panel import Panel
-from rich.table import Table
 from rich.text import Text
 
-from hakmem.base.figures import bytes_text
+from hakmem.base.figures import bytes_text, unit_of_column
 from hakmem.reading.memory import Waterfall
+from hakmem.watching.layout import Section
 
 NS_PER_SECOND = 1e9
 BLOCKS = "▁▂▃▄▅▆▇█"
 LEAST_BAR, MOST_BAR = 4, 100
+BESIDE_BAR = 32  # columns: label, figure
 STYLES = {
     "live": "green", "waste": "bright_red", "holes": "red", "caches": "cyan", "dirty": "yellow",
     "metadata": "magenta", "untouched": "dim",
@@ -43,21 +42,14 @@ def curve(values: list[int], columns: int) -> str:
     return "".join(BLOCKS[min(value * len(BLOCKS) // most, len(BLOCKS) - 1)] for value in shown)
 
 
-def grid(*columns: str) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for justify in columns:
-        table.add_column(justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    return table
-
-
 def bars_of(memory: Waterfall) -> Iterator[Bar]:
     at = 0
     for part in memory.parts:
         yield Bar(part.label, part.bytes, min(at, at + part.bytes), STYLES.get(part.name, "white"))
         at += part.bytes
     yield Bar("HAKMEM", memory.mine, 0, "blue")
-    yield Bar("in huge pages", min(memory.huge, memory.mine), 0, "dim")
     yield Bar("outside", memory.outside, memory.mine, "white")
+    yield Bar("in huge pages", min(memory.huge, memory.mine), 0, "dim")
 
 
 def drawn(bar: Bar, whole: int, columns: int) -> Text:
@@ -79,12 +71,10 @@ def facts_text(memory: Waterfall) -> str:
     return "; ".join(facts)
 
 
-def memory_panel(memory: Waterfall, residents: list[int], below: str, columns: int) -> Panel:
-    table = grid("left", "right", "left")
-    width = max(LEAST_BAR, min(MOST_BAR, columns - 36))
+def memory_section(memory: Waterfall, residents: list[int], columns: int) -> Section:
+    width = max(LEAST_BAR, min(MOST_BAR, columns - BESIDE_BAR))
     whole = max(memory.rss, sum(part.bytes for part in memory.parts if part.bytes > 0), 1)
-    table.add_row("resident (kernel)", bytes_text(memory.rss), Text(curve(residents, width)))
-    for bar in bars_of(memory):
-        table.add_row(bar.label, bytes_text(abs(bar.bytes)), drawn(bar, whole, width))
-    body = Group(table, Text(below, overflow="ellipsis", no_wrap=True))
-    return Panel(body, title="memory", title_align="left", subtitle=facts_text(memory), subtitle_align="right")
+    unit, size = unit_of_column(whole)
+    rows = [("resident (kernel)", f"{memory.rss / size:,.1f}", Text(curve(residents, width)))]
+    rows += [(bar.label, f"{abs(bar.bytes) / size:,.1f}", drawn(bar, whole, width)) for bar in bars_of(memory)]
+    return Section("memory", list(rows), ("memory", unit, ""), "lrl")

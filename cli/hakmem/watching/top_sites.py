@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The sites panel of `hakmem top`: who holds memory, as the profile says that the process wrote last.
+"""The sites section of `hakmem top`: who holds memory, as the profile says that the process wrote last.
 
     HAKMEM_PROFILE_FILE of the process -> PATH.<pid>, when it is another file than before -> a thread reads and names it
 
-Nothing is asked of the process: it writes a profile when it is told to (docs/guide/watch-and-profile.md), and the panel says how old it is.
+Nothing is asked of the process: it writes a profile when it is told to (docs/guide/watch-and-profile.md), and the section says how old it is.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-from rich.panel import Panel
 from rich.text import Text
 
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
-from hakmem.base.figures import bytes_text
-from hakmem.watching.top_memory import grid
+from hakmem.base.figures import unit_of_column
+from hakmem.watching.layout import Cell, Section
 
 ROWS = 5
 SECONDS_MOST = 120  # after which an age is told in minutes
@@ -107,18 +106,22 @@ def age_text(seconds: float) -> str:
     return f"{seconds:,.0f} s" if seconds <= SECONDS_MOST else f"{seconds / 60:,.0f} min"
 
 
-def sites_panel(last: LastProfile, pid: int) -> Optional[Panel]:
+def about(last: LastProfile) -> str:
+    if last.profile is None:
+        return "top sites"
+    estimates = f", estimates from {last.samples:,.0f} samples" if last.mark else ""
+    return f"top sites{estimates}, of a profile {age_text(max(0.0, time.time() - last.written))} old"
+
+
+def sites_section(last: LastProfile, pid: int) -> Optional[Section]:
     """None: the process writes no profiles."""
     if last.file is None:
         return None
-    table = grid("right", "right")
-    table.add_column(no_wrap=False)  # so that this one is what a narrow terminal cuts
+    unit, size = unit_of_column(max((site.bytes for site in last.sites), default=0))
+    rows: list[tuple[Cell, ...]] = []
     if last.trouble:
-        table.add_row(Text(last.trouble, style="yellow"))
+        rows.append(("", "", Text(last.trouble, style="yellow")))
     elif last.profile is None:
-        table.add_row(Text(f"no profile yet; hakmem profile {pid} has it written", style="dim"))
-    for site in last.sites:
-        table.add_row(f"{last.mark}{bytes_text(site.bytes)}", f"{last.mark}{site.blocks:,} blocks", Text(site.place, no_wrap=True, overflow="ellipsis"))
-    about = f", estimates from {last.samples:,.0f} samples" if last.mark and last.profile is not None else ""
-    age = f"{about}, of a profile {age_text(max(0.0, time.time() - last.written))} old" if last.profile is not None else ""
-    return Panel(table, title=f"top sites{age}", title_align="left")
+        rows.append(("", "", Text(f"no profile yet; hakmem profile {pid} has it written", style="dim")))
+    rows += [(f"{last.mark}{site.bytes / size:,.1f}", f"{last.mark}{site.blocks:,}", site.place) for site in last.sites]
+    return Section("sites", rows, (unit, "blocks", about(last)), "rrl")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`hakmem stats`: what a process shows of itself, once: for people, as JSON, or as text for Prometheus."""
+"""`hakmem top --once`: what a process shows of itself, once: for people, as JSON, or as text for Prometheus."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def print_table(page: Page) -> None:
     stdout_console().print(table)
 
 
-def show_stats(asked: str, as_json: bool, prometheus: bool) -> int:
+def show(asked: str, as_json: bool, prometheus: bool) -> int:
     page = find_page(asked)
     if as_json:
         print(json.dumps(facts_of(page), indent=2))
