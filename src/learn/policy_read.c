@@ -275,34 +275,40 @@ static void read_lines(struct reader *r, struct source *s) {
 static HAK_RARE struct source g_source;
 static HAK_RARE struct reader g_reader;
 
-static struct hak_policy_read read_whole(const char *path, struct reader how) {
+/* Into g_reader, which is begun. */
+static void read_whole(const char *path) {
   struct source *s = &g_source;
   struct reader *r = &g_reader;
-  *r = how;
   r->sum = HAK_SUM_FIRST;
   s->have = s->at = 0;
   s->descriptor = hak_trusted_open(path, &r->result.why);
   if (s->descriptor < 0) {
     r->result.error = (int)-s->descriptor;
-    return r->result;
+    return;
   }
   read_lines(r, s);
   if (r->result.error != 0) r->result.past.runs = 0;
   hak_text_close(s->descriptor);
-  return r->result;
 }
 
-static struct hak_policy_read read_file(const char *path, bool takes) {
-  return read_whole(path, (struct reader){.takes = takes});
+static const struct hak_policy_read *read_file(const char *path, bool takes) {
+  memset(&g_reader, 0, sizeof g_reader);
+  g_reader.takes = takes;
+  read_whole(path);
+  return &g_reader.result;
 }
 
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to) {
-  if (read_file(path, false).error == 0) read_whole(path, (struct reader){.visit = visit, .to = to});
+  if (read_file(path, false)->error != 0) return;
+  memset(&g_reader, 0, sizeof g_reader);
+  g_reader.visit = visit;
+  g_reader.to = to;
+  read_whole(path);
 }
 
-struct hak_past hak_policy_past_locked(const char *path) { return read_file(path, false).past; }
+struct hak_past hak_policy_past_locked(const char *path) { return read_file(path, false)->past; }
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {
-  struct hak_policy_read first = read_file(path, false);
-  return first.error != 0 ? first : read_file(path, true);
+  bool sound = read_file(path, false)->error == 0;
+  return sound ? *read_file(path, true) : g_reader.result;
 }

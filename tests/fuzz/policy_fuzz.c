@@ -64,13 +64,15 @@ static void read_all(const uint8_t *data, size_t size) {
   for (int takes = 0; takes < 2; takes++) {
     g_data = data;
     g_left = size;
-    struct hak_policy_read result = read_file("policy", takes != 0);
+    struct hak_policy_read result = *read_file("policy", takes != 0);
     must(result.error == 0 || (result.error == EINVAL && result.line != 0));
     must(result.foreign + result.stale <= result.sites && result.sites <= result.rows);
   }
   g_data = data;
   g_left = size;
-  read_whole("policy", (struct reader){.visit = keep});
+  memset(&g_reader, 0, sizeof g_reader);
+  g_reader.visit = keep;
+  read_whole("policy");
 }
 
 static size_t seal(const uint8_t *data, size_t size) {
