@@ -171,7 +171,8 @@ static void xmalloc(struct worker *w) {
   w->at = 0;
 }
 
-/* A random one of 1,000 blocks is replaced: of 16 B to 128 KiB, as often in each doubling; the thread before frees. */
+/* A random one of 1,000 blocks is replaced: of 16 B to 128 KiB, as often in each doubling. The array of the next thread is
+ * used by this one only: each thread frees what it allocated. */
 static void mixed(struct worker *w) {
   struct worker *of = &g_worker[(w->id + 1) % g_threads];
   unsigned slot = below(w, SLOTS), bytes = 16u << below(w, 13);
