@@ -23,8 +23,8 @@ from hakmem.running.service import Manner, Moments, go_through, last_line
 
 SAMPLES_LEAST = 5
 IN_BACKGROUND = (
-    "the program put itself into the background, where it was ended; run it in the foreground, as redis-server does "
-    "with --daemonize no"
+    "the program put itself into the background; what it left running was ended. Run it in the foreground "
+    "(redis-server: --daemonize no)"
 )
 ENDS = (0, signal.SIGTERM, signal.SIGKILL)  # of a program that was asked to end
 
