@@ -10,12 +10,12 @@ import subprocess
 import time
 import unittest
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 from unittest import mock
 
 from support import BUILD, COMMAND, Scratch, clean_environment, end, hakmem, line_of, program
+from test_policy import sealed
 
 from hakmem.base.errors import Refusal
 from hakmem.explaining.cause import TRIM, size_of
@@ -124,11 +124,21 @@ class KnownCauses(Explained):
         text = "\n".join(lines_of(look, None))
         self.assertIn("mode=evolving: learnt times of", text)
         self.assertRegex(text, rf"(?s)settings: .*mode=evolving,\s+policy_file={file}")
-        keeps = "\n".join(lines_of(replace(look, keeps_s=5.0), None))
-        self.assertRegex(keeps, r"more\s+than\s+it\s+saved,\s+so\s+it\s+stays\s+as\s+at\s+price=speed\s+for\s+5\.0\s+s\s+more")
         look, _ = self.look("burst", price="speed")
         self.assertEqual((look.policy_file, look.keeps_s), ("", 0.0))
         self.assertNotIn("mode=", "\n".join(lines_of(look, None)))
+
+    def test_earlier_runs_make_it_keep(self) -> None:
+        """Runs of a minute, which paid a second for memory that cost nothing to keep."""
+        file = self.folder / "policy"
+        file.write_text(sealed(["hakmem-policy 2", "past 1 60000 70000 1000000 0"]))
+        look, size = self.look("burst", mode="frozen", policy_file=str(file))
+        self.assert_first(look, "kept", size, 0.2)
+        self.assertGreater(look.keeps_s, 30)
+        text = " ".join(" ".join(lines_of(look, None)).split())
+        self.assertRegex(text, r"more than it saved, so it stays as at price=speed for [\d.]+ s more")
+        self.assertIn("HAKMEM_MODE=baseline lets the price rule", text)
+        self.assertNotIn("HAKMEM_PRICE=lean", text)
 
     def test_fragments(self) -> None:
         look, size = self.look("fragments")

@@ -123,7 +123,10 @@ def kept_changes(look: Look) -> Iterator[Change]:
 
 def trim_and_price(look: Look, part: str) -> Iterator[Change]:
     yield Change(TRIM, size_of(look, part))
-    if look.settings["price"] < LEAN:
+    if look.keeps_s:
+        text = f"HAKMEM_MODE=baseline lets the price rule from the start (now {setting_text(look, 'mode')})"
+        yield Change(text, size_of(look, part), True)
+    elif look.settings["price"] < LEAN:
         text = f"HAKMEM_PRICE=lean gives it back sooner (now {setting_text(look, 'price')})"
         yield Change(text, size_of(look, part), True)
 
