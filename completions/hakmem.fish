@@ -80,7 +80,7 @@ complete -c hakmem -n '__hakmem_is run' -l runs -x -d 'Timed runs on each alloca
 complete -c hakmem -n '__hakmem_is run' -l peer -rF -d 'With --peers: a further library'
 complete -c hakmem -n '__hakmem_is run' -l allocators -x -d 'With --peers: these only, beside HAKMEM and glibc'
 complete -c hakmem -n '__hakmem_is run' -l load -x -d 'With --peers: what loads the program, a service, as a line of a shell'
-complete -c hakmem -n '__hakmem_is run' -l rest -x -d 'With --peers: for how long a service is watched behind the load, without one from its start'
+complete -c hakmem -n '__hakmem_is run' -l rest -x -d 'With --peers: for how long a service is watched behind the load, without one from its start, 0.1 at least'
 complete -c hakmem -n '__hakmem_is run' -l html -rF -d 'With --peers: a page with the same figures and curves, which loads nothing'
 complete -c hakmem -n '__hakmem_is run' -l stdin -rF -d 'What every run reads as standard input; - reads this command\'s own first'
 complete -c hakmem -n '__hakmem_is run' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'

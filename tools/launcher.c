@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* launcher.c: hak_launcher, which runs one command as its direct child and reports the command's use of the machine.
  *
- *    hak_launcher [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]
+ *    hak_launcher [-e] [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]
  *
  * what      Forks, executes COMMAND (looked up in PATH), waits, and writes one line of name=value pairs to REPORT, a
  *           file's path or fd:N:
@@ -9,7 +9,7 @@
  *            exec_errno=0 left=0
  *           The figures are wait4's: the command and every descendant that was waited for (nvcsw and nivcsw are
  *           voluntary and involuntary context switches). left=1: processes of the command were still running at its
- *           end. With -f, each executed program is listed in the file LIST (follow.h); LIST stays empty where tracing
+ *           end; with -e, still half a second later, and then they are ended (left.h). With -f, each executed program is listed in the file LIST (follow.h); LIST stays empty where tracing
  *           is not allowed. With -s, the memory of the whole tree is written to the file SAMPLES every 10 ms
  *           (samples.h), and times, faults and switches cover every ended process, orphans too.
  * owner     The caller owns REPORT. The launcher dies with the caller, and the command with the launcher.
@@ -24,6 +24,7 @@
 #define _GNU_SOURCE
 #include "ending.h"
 #include "follow.h"
+#include "left.h"
 #include "samples.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -44,16 +45,18 @@
  * report; SIGTERM and SIGHUP may be sent to the launcher alone and are passed on. */
 static const int outlived[] = {SIGINT, SIGQUIT};
 static const int passed_on[] = {SIGTERM, SIGHUP};
-enum { n_outlived = 2, n_passed_on = 2 };
+enum { n_outlived = 2, n_passed_on = 2, patience_ms = 500 };
 
 struct order {
+  bool ends_left;
   const char *list;
   const char *samples;
   const char *report;
   char **command;
 };
 
-static volatile sig_atomic_t command_pid;
+static pid_t command_pid;
+static volatile sig_atomic_t takes_signals; /* the command's process id while it is there */
 static struct sigaction callers_outlived[n_outlived];
 static struct sigaction callers_passed_on[n_passed_on];
 
@@ -66,8 +69,8 @@ static int fail(const char *what)
 static void pass_on(int signal_number)
 {
   int kept = errno;
-  if (command_pid > 0)
-    kill((pid_t)command_pid, signal_number);
+  if (takes_signals > 0)
+    kill((pid_t)takes_signals, signal_number);
   errno = kept;
 }
 
@@ -147,16 +150,6 @@ static void wait_for_command(pid_t pid, struct command_end *end)
   }
 }
 
-static bool orphans_still_run(void)
-{
-  int status = 0;
-  pid_t who;
-  while ((who = waitpid(-1, &status, WNOHANG | __WALL)) > 0)
-    if (WIFSTOPPED(status))
-      follow_stop(who, status);
-  return who == 0;
-}
-
 static void follow_into(const char *list, pid_t pid)
 {
   int file = open(list, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -192,7 +185,7 @@ static int run_command(const struct order *order, struct command_end *end)
     return fail("fork");
   if (pid == 0)
     become(order->command, launcher, says_why[1], leave);
-  command_pid = pid;
+  takes_signals = command_pid = pid;
   close(says_why[1]);
   if (order->list != NULL)
     follow_into(order->list, pid);
@@ -200,7 +193,8 @@ static int run_command(const struct order *order, struct command_end *end)
   wait_for_command(pid, end);
   end->wall_ns = now_ns() - start;
   end->exec_errno = read_exec_errno(says_why[0]);
-  end->left = orphans_still_run();
+  takes_signals = 0;
+  end->left = order->ends_left ? left_outlast(patience_ms) : left_run();
   return 0;
 }
 
@@ -238,20 +232,29 @@ static int write_report(int report, const struct command_end *end)
 
 static bool read_order(int argc, char **argv, struct order *order)
 {
-  bool follow = argc > 2 && strcmp(argv[1], "-f") == 0;
-  bool sample = argc > 2 && strcmp(argv[1], "-s") == 0;
-  int first = follow || sample ? 3 : 1;
-  if (argc < first + 2)
+  int at = 1;
+  if (at < argc && strcmp(argv[at], "-e") == 0) {
+    order->ends_left = true;
+    at++;
+  }
+  if (at + 1 < argc && strcmp(argv[at], "-f") == 0)
+    order->list = argv[++at];
+  else if (at + 1 < argc && strcmp(argv[at], "-s") == 0)
+    order->samples = argv[++at];
+  at += order->list != NULL || order->samples != NULL;
+  if (argc < at + 2)
     return false;
-  *order = (struct order){follow ? argv[2] : NULL, sample ? argv[2] : NULL, argv[first], argv + first + 1};
+  order->report = argv[at];
+  order->command = argv + at + 1;
   return true;
 }
 
 int main(int argc, char **argv)
 {
-  struct order order;
+  struct order order = {0};
   if (!read_order(argc, argv, &order)) {
-    fprintf(stderr, "usage: hak_launcher [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]   (REPORT: a file, or fd:N)\n");
+    fprintf(stderr, "usage: hak_launcher [-e] [-f LIST | -s SAMPLES] REPORT COMMAND [ARGUMENT...]"
+                    "   (REPORT: a file, or fd:N)\n");
     return own_failure;
   }
   int report = open_report(order.report);
@@ -266,6 +269,8 @@ int main(int argc, char **argv)
     failed = run_command(&order, &end);
   if (failed == 0 && samples_asked())
     failed = finish_samples(&end);
+  if (order.ends_left)
+    left_end();
   if (failed == 0)
     failed = write_report(report, &end);
   return failed != 0 ? failed : end_alike(&end);

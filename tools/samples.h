@@ -7,8 +7,10 @@
  *
  *              81204417331056 23144 9120 1740 3
  *
- *           A page shared by several processes is counted in each. Processes are found by /proc/PID/task/TID/children,
- *           memory by /proc/PID/statm, which takes no lock of the process, time by /proc/PID/stat, in ticks of the
+ *           A moment at which the kernel takes back the memory of a process that ends has no line: the process has no
+ *           statm any longer, and nothing tells how much of its memory is still there.
+ *           A page shared by several processes is counted in each. Processes are found as in tree.h, memory by
+ *           /proc/PID/statm, which takes no lock of the process, time by /proc/PID/stat, in ticks of the
  *           kernel (10 ms).
  * owner     The launcher, from samples_start to samples_end.
  * failure   A process that vanishes meanwhile counts nothing; if the file cannot be written, the lines end and

@@ -14,7 +14,7 @@ from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, hakmem, pr
 
 from hakmem.base.errors import Refusal
 from hakmem.reading.tables import NAMES, OWNER, VERSION, Changed, Memory, Tables
-from hakmem.watching.address import IN_DEPOT, IN_MAGAZINE, IN_SLAB, LIVE, address_of, found_at
+from hakmem.watching.address import IN_DEPOT, IN_MAGAZINE, IN_SLAB, LIVE, address_of, found_at, rows_of
 
 PYTHON = "/usr/bin/python3"
 LIBRARY = BUILD / "libhakmem.so"
@@ -219,6 +219,12 @@ class Refused(Explained):
 
 
 class Numbers(unittest.TestCase):
+    def test_lines_fit_a_terminal(self) -> None:
+        facts = {"pid": 1, "address": 1 << 46, "state": LIVE, "block": 1 << 46, "offset": 0, "class_bytes": 1 << 19}
+        rows = rows_of(facts, str)
+        self.assertIn(("site", "not known"), rows)
+        self.assertLessEqual(max(10 + len(value) for _, value in rows), 80)
+
     def test_their_names_are_those_of_the_library(self) -> None:
         rows = (ROOT / "src" / "observe" / "layout.def").read_text("utf-8")
         self.assertEqual(NAMES, tuple(re.findall(r"^NUMBER\((\w+),", rows, re.MULTILINE)))

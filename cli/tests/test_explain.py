@@ -15,17 +15,19 @@ from typing import Optional
 from unittest import mock
 
 from support import BUILD, COMMAND, Scratch, clean_environment, end, hakmem, line_of, program
+from test_policy import sealed
 
 from hakmem.base.errors import Refusal
 from hakmem.explaining.cause import TRIM, size_of
 from hakmem.explaining.causes import CAUSES, ordered
+from hakmem.explaining.free import slabs_text
 from hakmem.explaining.growth import Growth, growth_lines
 from hakmem.explaining.holders import SAMPLES_LEAST, estimate_of
 from hakmem.explaining.live import rounding_bound
 from hakmem.explaining.look import Look, look_at
 from hakmem.explaining.outside import pieces_of
 from hakmem.explaining.pages import GAP_MOST, joined, near
-from hakmem.explaining.parts import page_masks
+from hakmem.explaining.parts import ClassUse, page_masks
 from hakmem.explaining.show import lines_of, rest_of
 from hakmem.explaining.unused import PAGES_READ, drawn, wilson
 from hakmem.reading.heap import Class, Span, apart, rows_of_ones
@@ -114,6 +116,29 @@ class KnownCauses(Explained):
         look, size = self.look("burst", price="speed")
         self.assert_first(look, "kept", size, 0.2)
         self.assert_trim_brings(look)
+
+    def test_a_mode_that_learns(self) -> None:
+        """It says where the times come from, and which file."""
+        file = str(self.folder / "policy")
+        look, _ = self.look("burst", price="speed", mode="evolving", policy_file=file)
+        text = "\n".join(lines_of(look, None))
+        self.assertIn("mode=evolving: learnt times of", text)
+        self.assertRegex(text, rf"(?s)settings: .*mode=evolving,\s+policy_file={file}")
+        look, _ = self.look("burst", price="speed")
+        self.assertEqual((look.policy_file, look.keeps_s), ("", 0.0))
+        self.assertNotIn("mode=", "\n".join(lines_of(look, None)))
+
+    def test_earlier_runs_make_it_keep(self) -> None:
+        """Runs of a minute, which paid a second for memory that cost nothing to keep."""
+        file = self.folder / "policy"
+        file.write_text(sealed(["hakmem-policy 2", "past 1 60000 70000 1000000 0"]))
+        look, size = self.look("burst", mode="frozen", policy_file=str(file))
+        self.assert_first(look, "kept", size, 0.2)
+        self.assertGreater(look.keeps_s, 30)
+        text = " ".join(" ".join(lines_of(look, None)).split())
+        self.assertRegex(text, r"more than it saved, so it stays as at price=speed for [\d.]+ s more")
+        self.assertIn("HAKMEM_MODE=baseline lets the price rule", text)
+        self.assertNotIn("HAKMEM_PRICE=lean", text)
 
     def test_fragments(self) -> None:
         look, size = self.look("fragments")
@@ -322,7 +347,21 @@ class Refused(Explained):
         self.fail("it went on as it was")
 
 
+class Threads(Explained):
+    def test_a_thread_is_no_process(self) -> None:
+        process = self.started(program("causes"), "stacks")
+        line_of(process)
+        thread = next(name for name in os.listdir(f"/proc/{process.pid}/task") if name != str(process.pid))
+        ended = hakmem("explain", thread)
+        text = f"hakmem: {thread} is a thread of process {process.pid}, which has the memory: give that number\n"
+        self.assertEqual((ended.returncode, ended.stderr), (2, text))
+
+
 class Figures(unittest.TestCase):
+    def test_a_class_of_full_slabs(self) -> None:
+        text = slabs_text(ClassUse(slabs=3, live=9, holes=5427))
+        self.assertEqual(text, "3 slabs without a free slot, 5.3 KiB behind the last ones")
+
     def test_rows_of_bits(self) -> None:
         self.assertEqual(list(rows_of_ones(0b1110010000000011)), [(0, 2), (10, 11), (13, 16)])
         self.assertEqual(list(rows_of_ones(0)), [])

@@ -9,12 +9,14 @@ import subprocess
 import time
 import unittest
 from pathlib import Path
+from unittest import mock
 
 from support import Scratch, clean_environment, end_groups, program
 
 from hakmem.base.errors import Refusal, TimedOut
 from hakmem.process.launch import Launcher, Streams, parse_figures
 from hakmem.process.proof import read_executed
+from hakmem.process.samples import read_samples
 
 PATIENCE_SECONDS = 30
 
@@ -99,6 +101,34 @@ class Measures(Scratch):
         self.addCleanup(os.kill, int((self.folder / "output").read_text()), signal.SIGKILL)
         self.assertEqual((figures.left, figures.exit), (1, 2))
         self.assertEqual(self.launch("sh", "-c", "sleep 0 & wait").left, 0)
+
+
+    def test_processes_left_behind_are_ended_where_asked(self) -> None:
+        """Also those that have left the session and ignore SIGTERM. One that ends a little later is none."""
+        daemon = "setsid sh -c 'trap \"\" TERM; echo $$; sleep 60; sleep 60' & sleep 0.2"
+        for option in ("-s", "-f"):
+            ended = self.with_options("-e", option, str(self.folder / "lines"), "fd:2", "sh", "-c", daemon)
+            self.assertEqual(parse_figures(ended.stderr).left, 1)
+            self.assertFalse(runs(int(ended.stdout)))
+        self.assertEqual(parse_figures(self.with_options("-e", "fd:2", "sh", "-c", "sleep 0.1 &").stderr).left, 0)
+
+    def test_no_sample_is_of_a_process_that_ends(self) -> None:
+        """The kernel takes its memory back while statm says 0: at the end of a child, its parent seems to be all."""
+        file, big = self.folder / "samples", "import os; x = bytearray(b'x') * (600 << 20); os._exit(0)"
+        self.with_options("-s", str(file), "fd:2", "sh", "-c", f"/usr/bin/python3 -c \"{big}\"; exit 0")
+        samples = read_samples(file)
+        most = max(range(len(samples)), key=lambda n: samples[n].resident_kib)
+        after = [one for one in samples[most + 1:] if one.resident_kib < 300 << 10]
+        self.assertLessEqual(len(after), 2, after)
+
+    def with_options(self, *words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([self.places.launcher, *words], capture_output=True, text=True, check=False)
+
+    def test_no_room_for_the_report(self) -> None:
+        launcher = Launcher(self.places.launcher, self.folder)
+        full = mock.Mock(f_bavail=0, f_frsize=4096, f_files=0, f_favail=0)
+        with mock.patch("os.statvfs", return_value=full), self.assertRaisesRegex(Refusal, "no room in"):
+            launcher.figures("true")
 
 
 class Signals(Scratch):

@@ -19,10 +19,11 @@ from support import BUILD, Scratch, hakmem, preloadable, program
 
 from hakmem.process.launch import Launcher, Streams
 from hakmem.process.listening import listens
-from hakmem.process.samples import Sample
+from hakmem.process.samples import Sample, before_the_fall
 from hakmem.running import service
 from hakmem.running.memory_over_time import Curve, curve_of, most_in_each
 from hakmem.running.picture import COLUMNS, picture
+from hakmem.running.trial import Trial, problem_of_samples
 from hakmem.running.verdict import Measure, best, sentence
 
 SECOND = 1_000_000_000
@@ -69,7 +70,7 @@ class Curves(unittest.TestCase):
         self.assertEqual(Curve([0.0], [7.0]).mean, 7.0)
 
     def test_the_end_is_the_middle_of_the_last_samples(self) -> None:
-        curve = Curve([0.0, 1.00, 1.02, 1.04, 1.06], [9.0, 5.0, 5.0, 5.0, 0.1])
+        curve = Curve([0.0, 1.00, 1.01, 1.02, 1.03], [9.0, 7.0, 5.0, 5.0, 0.1])
         self.assertEqual(curve.end, 5.0)
         self.assertEqual((curve.up_to(0.5), curve.up_to(0.0), Curve([0.0], [3.0]).end), (9.0, 9.0, 3.0))
 
@@ -78,6 +79,17 @@ class Curves(unittest.TestCase):
         self.assertEqual(curve_of(samples, 100 * SECOND), Curve([0.0, 1.0, 2.0], [1.0, 2.0, 3.0]))
         self.assertEqual(curve_of(samples, 6 * SECOND), Curve([0.0, 1.0], [1.0, 2.0]))
         self.assertEqual(curve_of(samples, 0), Curve([0.0], [1.0]))
+
+    def test_what_a_program_frees_to_end_is_no_part_of_it(self) -> None:
+        work = [sample(n / 100, 1500 + n % 2) for n in range(50)]
+        fall = [sample(0.5 + n / 100, 1500 - 100 * n) for n in range(1, 15)] + [sample(0.65 + n / 100, 13) for n in range(9)]
+        self.assertEqual(before_the_fall(work + fall), work)
+        late = [sample(0.9, 13)]  # nothing was sampled while a child ended
+        self.assertEqual(before_the_fall(work + late), work)
+        rest = [sample(0.5 + n / 100, 100) for n in range(30)]
+        self.assertEqual(before_the_fall(work + rest), work + rest)
+        decay = [sample(0.5 + n / 100, 1500 - 5 * n) for n in range(100)]
+        self.assertEqual(before_the_fall(work + decay), work + decay)
 
     def test_the_most_in_each_part(self) -> None:
         curve = Curve([0.0, 0.4, 0.9, 3.5], [1.0, 7.0, 2.0, 5.0])
@@ -89,12 +101,20 @@ class Pictures(unittest.TestCase):
     def test_rows_fit_and_have_a_scale(self) -> None:
         flat = Curve([0.0, 2.0], [100.0, 100.0])
         falls = Curve([0.0, 1.0, 1.01, 2.0], [100.0, 100.0, 0.0, 0.0])
-        lines = picture({"HAKMEM": falls, "google-tcmalloc": flat})
+        lines = picture({"HAKMEM": falls, "google-tcmalloc": flat}, 80)
         self.assertLessEqual(max(map(len, lines)), 80)
         self.assertEqual(lines[0].split(), ["HAKMEM", "100", "┤" + "█" * (COLUMNS // 2 + 1)])
         self.assertRegex(lines[1], r" 0 ┤█{27}▁{25} 0$")
         self.assertRegex(lines[3], r" 0 ┤█{52} 100$")
         self.assertRegex(lines[-1], r"^ +0 +1 s +2 s$")
+
+
+    def test_they_fit_a_narrow_terminal(self) -> None:
+        curves = {name: Curve([0.0, 2.0], [1500.0, 1500.0]) for name in ("HAKMEM", "google-tcmalloc")}
+        for width in (40, 50, 60):
+            lines = picture(curves, width)
+            self.assertEqual(max(map(len, lines)), width)
+            self.assertRegex(lines[-1], r"^ +0 +1 s +2 s$")
 
 
 class Sentences(unittest.TestCase):
@@ -191,6 +211,43 @@ class Programs(Peers):
         for option in ("--load", "--rest", "--html", "--allocators", "--peer"):
             ended = hakmem("run", "--build", str(BUILD), option, "1", "--", "true")
             self.assertEqual((ended.returncode, ended.stderr), (2, f"hakmem: {option} goes with --peers\n"))
+        for option, value in (("--rest", "0"), ("--load", "")):
+            ended = hakmem("run", "--build", str(BUILD), option, value, "--", "true")
+            self.assertEqual((ended.returncode, ended.stderr), (2, f"hakmem: {option} goes with --peers\n"))
+
+    def test_the_end_is_before_the_program_frees_what_it_has(self) -> None:
+        ended = self.peers("--runs", "1", "--", PYTHON, "-c", "x = bytearray(b'x') * (400 << 20); print(len(x))")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        for name in ("HAKMEM", "glibc"):
+            row = re.search(rf"(?m)^{name}( +[\d.]+){{4}} +(\d+)$", ended.stderr)
+            self.assertTrue(row and int(row[2]) >= 380, ended.stderr)
+
+    def test_a_program_that_puts_itself_into_the_background(self) -> None:
+        """It and what it left are ended, and no figure is printed."""
+        daemon = f"setsid sh -c 'echo $$ >> {self.folder}/pids; exec sleep 60' > /dev/null 2>&1 & sleep 0.1"
+        for words in ((), ("--rest", "1"), ("--load", "true")):
+            text = "the program put itself into the background"
+            self.refused("--runs", "1", *words, "--", "sh", "-c", daemon, status=2, text=text)
+        pids = (self.folder / "pids").read_text().split()
+        self.assertEqual(len(pids), 3)
+        for pid in pids:
+            self.assertFalse(Path(f"/proc/{pid}").exists())
+
+    def test_a_page_that_cannot_be_written_is_refused_first(self) -> None:
+        for page in ("", "/", "/proc/x.html", "/proc/version/x"):
+            self.refused("--html", page, "--", "sh", "-c", f"touch {self.folder}/ran", status=1, text="hakmem: ")
+        self.assertFalse((self.folder / "ran").exists())
+
+    def test_a_rest_that_is_too_short(self) -> None:
+        self.refused("--rest", "0.02", "--", "sleep", "5", status=2, text="--rest 0.02: without --load 0.1 or more")
+        ended = self.peers("--runs", "1", "--rest", "0.1", "--", "sh", "-c", "sleep 5")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertNotIn("LD_PRELOAD", ended.stderr)
+
+    def test_few_samples_of_a_program_that_was_ended(self) -> None:
+        moments = service.Moments(None, None, 0)
+        trial = Trial(mock.Mock(), moments, [], "", [sample(0, 1)])
+        self.assertIn("only 1 samples of memory", problem_of_samples(trial) or "")
 
     def test_nothing_is_left_behind(self) -> None:
         self.peers("--runs", "1", "--", "sleep", "0.1", TMPDIR=str(self.folder))
@@ -250,7 +307,8 @@ class Services(Peers):
         command = ["sh", "-c", f"{PYTHON} -c \"{self.server}\" stubborn; true"]
         for words in ([PYTHON, "-c", self.server, "stubborn"], command):
             running = launcher.running(words, os.environ, streams, [])
-            with mock.patch.object(service, "GRACE_SECONDS", 0.2), running as process:
+            patience = mock.patch.multiple(service, GRACE_SECONDS=0.2, UP_SECONDS=0.1)
+            with patience, running as process:
                 moments = service.go_through(process, service.Manner(rest=0.3), self.folder)
             self.assertEqual((moments.problem, moments.killed), ("", words is not command))
             self.assertEqual(launcher.figures("").signal, signal.SIGTERM if words is command else signal.SIGKILL)

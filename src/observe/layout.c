@@ -21,6 +21,7 @@
 #include "cache/context.h"
 #include "cache/registry.h"
 #include "record/profile_samples.h"
+#include "retain/rent.h"
 #include "tables/classes.h"
 #include "tables/meta.h"
 #include "tables/range.h"
@@ -46,6 +47,7 @@ __asm__(
     "1: .long " TEXT_OF(HAK_LAYOUT_VERSION) ", " TEXT_OF(HAK_LAYOUT_NUMBERS) "\n"
     WHERE(hak_layout) WHERE(g_range) WHERE(g_class) WHERE(g_big) WHERE(g_big_piece) WHERE(g_site_table)
     WHERE(g_registry) WHERE(g_depot) WHERE(g_samples) WHERE(g_settings) WHERE(g_meta_newest)
+    WHERE(g_rent)
     "2:\n"
     ".popsection\n");
 

@@ -87,6 +87,7 @@ def refuse_unless_writable(path: Path) -> None:
     """Before a program runs for hours whose result is to be written: a page of it."""
     with written(path), stops.awaited():
         if is_written_as_it_is(path):
+            refuse_unless_it_can_be_opened(path)
             return
         try:
             number, draft = tempfile.mkstemp(dir=path.parent, prefix=".hakmem-")
@@ -99,6 +100,13 @@ def refuse_unless_writable(path: Path) -> None:
                 file.write(bytes(PAGE_BYTES))
         finally:
             os.unlink(draft)
+
+
+def refuse_unless_it_can_be_opened(path: Path) -> None:
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+    if path.exists() and not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
 
 def append_whole(path: Path, text: str, to_disk: bool = False) -> None:

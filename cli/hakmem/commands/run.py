@@ -9,14 +9,14 @@ from hakmem.base.options import Command, Option, real, whole
 from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM
 
 RUNS, RUNS_OF_PEERS = 5, 4
-REST_SECONDS = 2.0
+REST_SECONDS, REST_LEAST = 2.0, 0.1
 
 
 def refuse_without_peers(**given: object) -> None:
     from hakmem.base.errors import Refusal
 
     for name, value in given.items():
-        if value:
+        if value not in (None, ()):
             raise Refusal(f"--{name} goes with --peers")
 
 
@@ -24,6 +24,7 @@ def perform(
     command: list[str], peers: bool, peer: tuple[str, ...], allocators: str | None, runs: int | None, load: str | None,
     rest: float | None, html: Path | None, stdin: str | None, build: Path | None, library: Path | None,
 ) -> int:
+    from hakmem.base.errors import Refusal
     from hakmem.process.places import find_places
     from hakmem.process.program import Program, default_program
 
@@ -32,6 +33,8 @@ def perform(
         from hakmem.running.peers import Wishes, run_peers
         from hakmem.running.service import Manner
 
+        if load is None and rest is not None and rest < REST_LEAST:
+            raise Refusal(f"--rest {rest:g}: without --load {REST_LEAST:g} or more")
         manner = Manner(load, REST_SECONDS if load is not None and rest is None else rest)
         return run_peers(places, program, Wishes(peer, allocators, runs or RUNS_OF_PEERS, manner, html), stdin)
     from hakmem.running.run import run_program
@@ -56,8 +59,9 @@ COMMAND = Command(
 
     A service goes with --load or --rest. --load runs a line of a shell beside it, once the program listens on a socket,
     or 3 s after its start; then it rests, and is ended by SIGTERM, 5 s later by SIGKILL. Its output is not shown.""",
-    "the program's own when everything held (0 of a service that this command ended); 2 bad usage, or a program that "
-    "cannot be preloaded; 3 HAKMEM did not serve every call, it could not be proven, the program failed on HAKMEM "
+    "the program's own when everything held (0 of a service that this command ended); 1 a file cannot be written, "
+    "--html's or one in TMPDIR; 2 bad usage, or a program that cannot be preloaded, is too short for --peers, or puts "
+    "itself into the background; 3 HAKMEM did not serve every call, it could not be proven, the program failed on HAKMEM "
     "alone, or its load did on HAKMEM; 126 and 127 as in a shell; 130 after Ctrl-C.",
     perform,
     (
@@ -68,7 +72,7 @@ COMMAND = Command(
         Option(("--allocators",), "With --peers: these only, beside HAKMEM and glibc.", "NAME,NAME"),
         Option(("--load",), "With --peers: what loads the program, a service, as a line of a shell.", "LINE"),
         Option(("--rest",), "With --peers: for how long a service is watched behind the load, without one from its "
-               "start. Default: 2 with --load.", "SECONDS", real(0, 86400)),
+               "start, 0.1 at least. Default: 2 with --load.", "SECONDS", real(0, 86400)),
         Option(("--html",), "With --peers: a page with the same figures and curves, which loads nothing.", "FILE",
                Path),
         Option(("--stdin",), "What every run reads as standard input; - reads this command's own first. Default: "

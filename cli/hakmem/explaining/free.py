@@ -10,9 +10,9 @@ from hakmem.explaining.cause import (
     ROWS, STACKS_COMMAND, TRIM, Change, age_text, class_text, estimate_text, setting_text, size_of,
 )
 from hakmem.explaining.holders import by_stack, freed_beside
-from hakmem.explaining.limits import LEAN, value_text
+from hakmem.explaining.limits import LEAN, LEARNT, value_text
 from hakmem.explaining.look import Look
-from hakmem.explaining.parts import HOLES, KEPT
+from hakmem.explaining.parts import HOLES, KEPT, ClassUse
 from hakmem.reading.estimate import range_text
 from hakmem.reading.heap import BIG_KEPT
 from hakmem.reading.resident import PAGE
@@ -27,13 +27,18 @@ def sparse_classes(look: Look) -> list[int]:
     return sorted(found, key=lambda number: -look.parts.classes[number].holes)[:ROWS]
 
 
+def slabs_text(use: ClassUse) -> str:
+    """A full slab has room, too, where its size is no multiple of the class's."""
+    if not use.partial:
+        return f"{counted(use.slabs, 'slab', 'slabs')} without a free slot, {bytes_text(use.holes)} behind the last ones"
+    return f"{counted(use.partial, 'slab', 'slabs')}, {use.used / use.slots:.1%} of the slots in use, {bytes_text(use.holes)} free"
+
+
 def holes_reasons(look: Look) -> Iterator[str]:
     yield "free slots on pages that hold a live block, too: such a page cannot go back (fragmentation)"
     for number in sparse_classes(look):
         use = look.parts.classes[number]
-        full = f"{use.used / use.slots:.1%} of the slots in use" if use.slots else "no slab partly used"
-        slabs = f"{class_text(look, number)}: {counted(use.partial, 'slab', 'slabs')}"
-        yield f"{slabs}, {full}, {bytes_text(use.holes)} free"
+        yield f"{class_text(look, number)}: {slabs_text(use)}"
         yield from class_holders(look, number)
 
 
@@ -99,6 +104,17 @@ def kept_reasons(look: Look) -> Iterator[str]:
         yield f"background_thread=off: it goes back only at the program's own calls ({price})"
     else:
         yield f"it goes back when keeping it has cost as much as fetching it again ({price})"
+    yield from learnt_reasons(look)
+
+
+def learnt_reasons(look: Look) -> Iterator[str]:
+    mode, file = setting_text(look, "mode"), f" of {look.policy_file}" * bool(look.policy_file)
+    if look.keeps_s:
+        stays = f"it stays as at price=speed for {age_text(look.keeps_s)} more"
+        yield f"{mode}: to give memory back cost earlier runs{file} more than it saved, so {stays}"
+    elif look.settings["mode"] >= LEARNT:
+        may = "; by earlier runs it may stay as at price=speed for a time" * bool(look.policy_file)
+        yield f"{mode}: learnt times{file} say how long it stays{may}"
 
 
 def kept_changes(look: Look) -> Iterator[Change]:
@@ -107,7 +123,10 @@ def kept_changes(look: Look) -> Iterator[Change]:
 
 def trim_and_price(look: Look, part: str) -> Iterator[Change]:
     yield Change(TRIM, size_of(look, part))
-    if look.settings["price"] < LEAN:
+    if look.keeps_s:
+        text = f"HAKMEM_MODE=baseline lets the price rule from the start (now {setting_text(look, 'mode')})"
+        yield Change(text, size_of(look, part), True)
+    elif look.settings["price"] < LEAN:
         text = f"HAKMEM_PRICE=lean gives it back sooner (now {setting_text(look, 'price')})"
         yield Change(text, size_of(look, part), True)
 
@@ -120,6 +139,7 @@ def big_reasons(look: Look) -> Iterator[str]:
     yield f"{pieces}, kept for the next one ({setting_text(look, 'price')})"
     if look.threads == 1:
         yield "one thread: they stay until it frees or asks for such a block"
+    yield from learnt_reasons(look)
 
 
 def big_changes(look: Look) -> Iterator[Change]:

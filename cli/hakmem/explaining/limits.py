@@ -16,11 +16,13 @@ from hakmem.reading.tables import Tables
 
 NAMES = (
     "price", "huge_pages", "soft_limit", "hard_limit", "background_thread", "process_cache_bytes", "big_cache_bytes",
-    "profile", "profile_bytes", "site_all_sizes",
+    "profile", "profile_bytes", "site_all_sizes", "mode",
 )
 LEAN = 5_140_000
 PRICES = {0: "0", 8_500: "speed", 640_000: "balanced", LEAN: "lean"}
 HUGE = ("off", "auto", "on")
+MODES = ("off", "baseline", "shadow", "evolving", "frozen")
+BASELINE, LEARNT = 1, 3  # the default; the first mode whose times are learnt
 SHOWN = (
     "price", "huge_pages", "background_thread", "soft_limit", "hard_limit", "process_cache_bytes", "big_cache_bytes",
 )
@@ -35,8 +37,9 @@ def settings_of(tables: Tables) -> Settings:
 def value_text(name: str, value: int) -> str:
     if name == "price":
         return PRICES.get(value, f"{value:,}")
-    if name == "huge_pages":
-        return HUGE[value] if value < len(HUGE) else str(value)
+    for words, of in ((HUGE, "huge_pages"), (MODES, "mode")):
+        if name == of:
+            return words[value] if value < len(words) else str(value)
     if name.endswith("_limit") and value == 0:
         return "none"
     if name.endswith(("_limit", "_bytes")):
@@ -44,8 +47,11 @@ def value_text(name: str, value: int) -> str:
     return "on" if value else "off"
 
 
-def settings_text(settings: Settings) -> str:
-    return ", ".join(f"{name}={value_text(name, settings[name])}" for name in SHOWN)
+def settings_text(settings: Settings, policy_file: str) -> str:
+    """The mode and the file only where they are not the default."""
+    shown = [*SHOWN, *(["mode"] if settings["mode"] != BASELINE else [])]
+    texts = [f"{name}={value_text(name, settings[name])}" for name in shown]
+    return ", ".join(texts + ([f"policy_file={policy_file}"] if policy_file else []))
 
 
 # ---- limits ----

@@ -54,6 +54,8 @@ class Look:
     heap: Heap
     parts: Parts
     settings: Settings
+    policy_file: str  # "": none
+    keeps_s: float  # for how long freed memory stays as at the price `speed`, by what earlier runs have shown
     limits: list[str]
     samples: list[Sample]
     holders: list[Holder]
@@ -172,7 +174,8 @@ def look_once(memory: Memory) -> Look:
     move(parts, {UNUSED: unused.bytes, ROUNDING: rounding.bytes})
     return Look(
         pid, command_of(pid), time.monotonic(), *sums_of(mappings), number_in(pid, "Threads"), parent, heap, parts,
-        settings, limits_of(pid), samples, holders, taken,
+        settings, tables.policy_file(), max(0.0, tables.keeps_until_ms() / 1000 - time.monotonic()), limits_of(pid),
+        samples, holders, taken,
         {stack: frames_of(tables, stack) for stack in told_stacks(heap, parts, samples, holders, taken)},
         {number: tables.site(number) for number in parts.sites}, rounding, unused,
         modules_of(memory.maps, root_of(pid)),

@@ -68,7 +68,7 @@ def head_lines(look: Look, columns: int) -> Iterator[str]:
 def foot_lines(look: Look) -> Iterator[str]:
     yield from (f"not known: {text}" for text in unknown(look))
     yield from (f"note: {text}" for text in (*shared_pages(look), *moved(look)))
-    yield f"settings: {settings_text(look.settings)}"
+    yield f"settings: {settings_text(look.settings, look.policy_file)}"
     yield f"limits: {'; '.join(look.limits) or 'none of ulimit -v, ulimit -d, control group'}"
 
 
@@ -136,7 +136,7 @@ def facts_of(look: Look, growth: Optional[Growth]) -> dict[str, Any]:
         "hakmem_shared_bytes": look.parts.shared, "live_blocks": blocks_of(look), "samples": len(look.samples),
         "rows": [row_facts(look, cause, growth) for cause in ordered(look)], "rest_bytes": rest_of(look),
         "unknown": list(unknown(look)), "notes": [*shared_pages(look), *moved(look)],
-        "settings": look.settings, "limits": look.limits,
+        "settings": look.settings, "policy_file": look.policy_file or None, "limits": look.limits,
     }
     return facts | ({"seconds": growth.seconds} if growth else {})
 

@@ -20,11 +20,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from hakmem.base.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal, TimedOut
+from hakmem.base.errors import CANNOT_EXECUTE, CANNOT_WRITE, NO_SUCH_COMMAND, Refusal, TimedOut
 from hakmem.base.stop import signal_name, stops
 from hakmem.process.executable import SHELL, found_file
 
 GRACE_SECONDS = 2
+ROOM_LEAST = 1 << 16  # bytes
 
 
 @dataclass(frozen=True)
@@ -154,13 +155,22 @@ class Launcher:
 
     def figures(self, command: str) -> Figures:
         """Of the run that ended last."""
-        return checked(command, parse_figures(self.report_line()))
+        line = self.report_line()
+        if not line:
+            refuse_if_full(self.report.parent)
+        return checked(command, parse_figures(line))
 
     def report_line(self) -> str:
         try:
             return self.report.read_text(encoding="ascii")
         except OSError:
             return ""
+
+
+def refuse_if_full(folder: Path) -> None:
+    room = os.statvfs(folder)
+    if room.f_bavail * room.f_frsize < ROOM_LEAST or (room.f_files and not room.f_favail):
+        raise Refusal(f"no room in {folder.parent} for temporary files: TMPDIR may name another folder", CANNOT_WRITE)
 
 
 def checked(command: str, figures: Figures) -> Figures:

@@ -2,6 +2,7 @@
 """Whether a process is there to be looked at: one sentence for each way in which it is not.
 
     /proc/PID/status -> State, Threads  whether it has ended
+                     -> Tgid            whose thread it is, else its own number
                      -> NSpid           its numbers, from this namespace to the innermost, which is its own
     /proc/PID/root                      its files, where it has other mounts than this command
 """
@@ -43,6 +44,8 @@ def why_gone(pid: int) -> str | None:
         facts = facts_of(pid)
     except OSError:
         return f"there is no process {pid}"
+    if facts.get("Tgid", str(pid)) != str(pid):
+        return f"{pid} is a thread of process {facts['Tgid']}, which has the memory: give that number"
     if facts.get("State", "")[:1] not in ENDED:
         return None
     if facts.get("Threads", "1") not in ("0", "1"):

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from hakmem.base.errors import Refusal
 from hakmem.reading.living import gone, refuse_if_gone
 
-VERSION = 4
+VERSION = 5
 OWNER = b"HAKMEM\0"
 # In the order of src/observe/layout.def.
 NAMES = tuple(
@@ -32,10 +32,13 @@ NAMES = tuple(
     table_head heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
     sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame chunk_before chunk_bytes price
     huge_pages soft_limit hard_limit background_thread process_cache_bytes big_cache_bytes site_all_sizes profile
-    profile_bytes""".split()
+    profile_bytes mode policy_file keeps_until_ms""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
-WHERE = ("layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table", "settings", "meta")
+WHERE = (
+    "layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table", "settings", "meta",
+    "rent",
+)
 HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST, PAGED = range(8)
 HALF_PAGES, MOST_PAGES = 8, (1 << 9) - 1  # of a half of a unit; of a block
 SITE_BITS, REFUSED = 16, 1 << 63
@@ -43,6 +46,7 @@ MAPPED, SLACK = (1 << 60) - (1 << 12), (1 << 12) - 1  # of a slot's facts (src/b
 PT_LOAD, PT_NOTE = 1, 4
 SEGMENT = struct.Struct("<IIQQQQ")
 PROBES = 1 << 12  # a table that is half empty has no row that is so far from its home
+PATH_MOST, PAGE_BYTES = 1 << 12, 1 << 12
 PACK_MOST = 1 << 10  # blocks of a pack that are read
 MOST = 1 << 28  # bytes that are read at once; what says more is no table
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \S+\s*(.*)")
@@ -203,6 +207,18 @@ class Tables:
 
     def setting(self, name: str) -> int:
         return self.field(self.at["settings"], name)
+
+    def keeps_until_ms(self) -> int:
+        """Of CLOCK_MONOTONIC: until then freed memory stays as at the price `speed`."""
+        return self.field(self.at["rent"], "keeps_until_ms")
+
+    def policy_file(self) -> str:
+        """A path; "": there is none."""
+        address, found = self.setting("policy_file"), b""
+        while address and b"\0" not in found and len(found) < PATH_MOST:
+            at = address + len(found)
+            found += self.memory.read(at, PAGE_BYTES - at % PAGE_BYTES)
+        return os.fsdecode(found.partition(b"\0")[0])
 
     # ---- units ----
 

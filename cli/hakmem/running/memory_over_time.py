@@ -12,7 +12,7 @@ from hakmem.process.samples import Sample
 
 SECOND_NS = 1_000_000_000
 KIB_IN_MIB = 1024
-END_SECONDS = 0.1  # the last sample may be of a process that ends: "at the end" is the middle of these
+END_SECONDS = 0.03  # one sample may be of a moment only: "at the end" is the middle of these; a program may grow
 
 
 class Curve(NamedTuple):

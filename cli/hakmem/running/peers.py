@@ -28,7 +28,7 @@ from hakmem.running.peers_page import write_trials
 from hakmem.running.peers_table import print_trials
 from hakmem.running.run import Runner, must_hold
 from hakmem.running.service import Manner
-from hakmem.running.trial import Track, label, on, problem_of, problem_of_samples
+from hakmem.running.trial import Track, label, on, problem_of, problem_of_left, problem_of_samples
 from hakmem.running.trials import Trials
 
 
@@ -65,6 +65,7 @@ def take_turn(track: Track, trials: Trials, shown: Figures, allocator: Allocator
     trial = track.trial(allocator)
     problem, short = problem_of(trial, track.library(allocator), shown, track.manner.ends_it), problem_of_samples(trial)
     if allocator.name == HAKMEM:
+        must_hold(problem_of_left(trial.figures, trial.moments), BAD_USAGE)
         must_hold(on(HAKMEM, problem))
         must_hold(short, BAD_USAGE)
     if problem or short:
@@ -86,8 +87,6 @@ def refuse_what_only_hakmem_does(track: Track, trials: Trials, shown: Figures) -
 
 def notes_of_runs(trials: Trials) -> Iterator[str]:
     runs = [trial for runs in trials.runs.values() for trial in runs]
-    if any(trial.figures.left for trial in runs):
-        yield "the program left processes running; what they did after its end is in no figure"
     if any(trial.moments.killed for trial in runs):
         yield "SIGTERM did not end the program in each run: it was killed"
 
@@ -104,14 +103,14 @@ def measured(track: Track, trials: Trials, rounds: int) -> int:
 
 def run_peers(places: Places, program: Program, wishes: Wishes, stdin: str | None) -> int:
     """The exit status; raises Refusal when something does not hold of HAKMEM."""
+    if wishes.html is not None:
+        refuse_unless_writable(wishes.html)
     refuse_unless_preloadable(program)
     allocators, missing = allocators_for(places, wishes)
-    if wishes.html:
-        refuse_unless_writable(wishes.html)
     with scratch_folder() as scratch:
         trials = Trials(str(program), wishes.manner, allocators, missing=missing)
         status = measured(Track(Runner(places, program, scratch, stdin), wishes.manner), trials, wishes.runs)
         print_trials(trials)
-        if wishes.html:
+        if wishes.html is not None:
             write_trials(wishes.html, trials)
     return status

@@ -90,7 +90,11 @@ def table_of(measures: list[Measure]) -> Table:
 def how(trials: Trials) -> str:
     runs = len(next(iter(trials.runs.values())))
     turns = "one run each" if runs == 1 else f"of {runs} runs each, taken by turns, the median, and the least–most"
-    return f"({turns}; memory is resident, of all processes, sampled every 10 ms)"
+    return f"({turns}; memory is resident, of all processes, sampled every 10 ms{until(trials)})"
+
+
+def until(trials: Trials) -> str:
+    return "" if trials.manner.ends_it else ", until the program frees what it holds to end"
 
 
 def ending(trials: Trials) -> str:
@@ -125,7 +129,8 @@ def print_trials(trials: Trials) -> None:
     show(*([ending(trials)] if ending(trials) else []), "")
     show(*table_of(measures).lines(sys.stderr), *wrapped(how(trials)), "")
     curves = {label(name): trials.typical(name).curve for name in trials.runs}
-    show("memory over time [MiB], of each in its middle run; on the right at the end", *picture(curves), "")
+    show(*wrapped("memory over time [MiB], of each in its middle run; on the right at the end"))
+    show(*picture(curves, width()), "")
     show(*wrapped(sentence(measures)), "", *wrapped(proof(trials)))
     for note in notes(trials):
         show(*wrapped(note))

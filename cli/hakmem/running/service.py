@@ -75,6 +75,8 @@ def watched(process: subprocess.Popen[bytes], manner: Manner, folder: Path) -> M
         rest_ns = monotonic_ns()
         if problem:
             return Moments(load_ns, rest_ns, rest_ns, problem)
+    elif manner.rest is not None:
+        wait_for_proof(process, folder)
     ended = first_to_end([process], manner.rest if manner.ends_it else None) is not None
     problem = "ended after the load by itself" if ended and manner.load is not None else ""
     return Moments(load_ns, rest_ns, monotonic_ns(), problem, ended)
@@ -87,6 +89,13 @@ def is_up(process: subprocess.Popen[bytes]) -> bool:
         if first_to_end([process], LOOK_SECONDS):
             return False
     return True
+
+
+def wait_for_proof(process: subprocess.Popen[bytes], folder: Path) -> None:
+    """The program has started then, with what was preloaded."""
+    latest = monotonic() + UP_SECONDS
+    while not any(folder.glob("proof.*")) and monotonic() < latest and not first_to_end([process], LOOK_SECONDS):
+        pass
 
 
 def problem_of_load(process: subprocess.Popen[bytes], line: str, log: Path) -> str:

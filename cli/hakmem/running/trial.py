@@ -9,18 +9,23 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from hakmem.base.errors import BAD_USAGE
 from hakmem.base.figures import time_text
 from hakmem.process import checks
 from hakmem.process.launch import Figures, Streams
 from hakmem.process.peers import HAKMEM, Allocator
 from hakmem.process.preload import environment, preload_value
 from hakmem.process.proof import Executed, Record, read_executed, read_records, without_record
-from hakmem.process.samples import Sample, read_samples
+from hakmem.process.samples import Sample, before_the_fall, read_samples
 from hakmem.running.memory_over_time import KIB_IN_MIB, SECOND_NS, Curve, curve_of
 from hakmem.running.run import Runner, check_library, must_hold
 from hakmem.running.service import Manner, Moments, go_through, last_line
 
 SAMPLES_LEAST = 5
+IN_BACKGROUND = (
+    "the program put itself into the background; what it left running was ended. Run it in the foreground "
+    "(redis-server: --daemonize no)"
+)
 ENDS = (0, signal.SIGTERM, signal.SIGKILL)  # of a program that was asked to end
 
 
@@ -36,8 +41,9 @@ class Trial:
 
     @cached_property
     def curve(self) -> Curve:
-        """It ends where the program was asked to end."""
-        return curve_of(self.samples, self.moments.end_ns)
+        """It ends where the program was asked to end, or before it frees what it holds, to end by itself."""
+        samples = before_the_fall(self.samples) if self.moments.by_itself else self.samples
+        return curve_of(samples, self.moments.end_ns)
 
     @property
     def peak(self) -> float:
@@ -80,7 +86,7 @@ class Track:
         self, allocator: Allocator, folder: Path, streams: Streams, options: list[str], manner: Manner
     ) -> tuple[Figures, Moments, list[Record]]:
         launcher, argv = self.runner.launcher, self.runner.program.argv
-        with launcher.running(argv, self.variables(allocator, folder), streams, options) as process:
+        with launcher.running(argv, self.variables(allocator, folder), streams, ["-e", *options]) as process:
             moments = go_through(process, manner, folder)
         return launcher.figures(argv[0]), moments, read_records(folder / "proof")
 
@@ -102,6 +108,7 @@ class Track:
         figures, moments, records = self.pass_through(hakmem, folder, streams, options, manner)
         said = last_line(folder / "errors") if self.manner.ends_it else ""
         executed = read_executed(folder / "executed")
+        must_hold(problem_of_left(figures, moments), BAD_USAGE)
         must_hold(on(HAKMEM, problem_of_end(figures, moments, said)) if self.manner.ends_it else None)
         must_hold(checks.escape_problem(figures, executed, records))
         must_hold(checks.identity_problem(figures, records, self.library(hakmem)))
@@ -118,6 +125,12 @@ def notes_of_proof(executed: list[Executed] | None, records: list[Record]) -> li
     return sorted({f"not on HAKMEM: {checks.why_escaped(program)}" for program in without_record(executed, records)})
 
 
+def problem_of_left(figures: Figures, moments: Moments) -> str | None:
+    """Where the program itself was there to its end, this command has ended what it left, and all is well."""
+    ended = moments.by_itself or moments.problem.startswith("ended")
+    return IN_BACKGROUND if figures.left and ended else None
+
+
 def problem_of_end(figures: Figures, moments: Moments, said: str) -> str | None:
     """Of a run that this command was to end, or that it loaded."""
     how = f"{figures.end}{': ' if said else ''}{said}"
@@ -130,8 +143,10 @@ def problem_of_end(figures: Figures, moments: Moments, said: str) -> str | None:
 
 def problem_of(trial: Trial, library: Path, shown: Figures, ends_it: bool) -> str | None:
     """Why a run does not count."""
-    problem = problem_of_end(trial.figures, trial.moments, trial.said) if ends_it else None
-    if not ends_it and trial.figures.status != shown.status:
+    problem = problem_of_left(trial.figures, trial.moments)
+    if ends_it:
+        problem = problem or problem_of_end(trial.figures, trial.moments, trial.said)
+    elif not problem and trial.figures.status != shown.status:
         problem = f"{trial.figures.end}, where it {shown.end} on HAKMEM{': ' if trial.said else ''}{trial.said}"
     return problem or checks.identity_problem(trial.figures, trial.records, library)
 
@@ -139,5 +154,8 @@ def problem_of(trial: Trial, library: Path, shown: Figures, ends_it: bool) -> st
 def problem_of_samples(trial: Trial) -> str | None:
     if len(trial.samples) >= SAMPLES_LEAST:
         return None
+    if not trial.moments.by_itself:
+        few = f"only {len(trial.samples)} samples of memory, taken every 10 ms"
+        return f"{few}, before the program was ended: a longer --rest has more"
     ran = time_text(trial.figures.wall_ns)
     return f"the program ended after {ran}: memory over time, sampled every 10 ms, needs one of 50 ms or more"

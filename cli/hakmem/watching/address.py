@@ -21,7 +21,10 @@ LEAST, MOST = 1 << 16, 1 << 47  # what programs can have mapped
 Facts = dict[str, Any]
 
 LIVE = "live"
-UNKNOWN_SITE = "not known: --set site_all_sizes=on names it for blocks from 32 KiB on, --set profile=on for a sample"
+UNKNOWN_SITE = (
+    ("site", "not known"), ("", "--set site_all_sizes=on names it for blocks from 32 KiB on,"),
+    ("", "--set profile=on for a sample of all blocks"),
+)
 IN_SLAB = "free, in its slab"
 IN_MAGAZINE = "free, in a thread's magazine"
 IN_DEPOT = "free, in the depot between threads"
@@ -255,7 +258,7 @@ def rows_of(facts: Facts, name: Callable[[int], str]) -> list[tuple[str, str]]:
         rows.append(("asked", f"{exact_text(facts['asked_bytes'])}; sampled, by"))
         rows += [("", name(frame)) for frame in facts["stack"]]
     elif facts["state"] == LIVE and "site" not in facts:
-        rows.append(("site", UNKNOWN_SITE))
+        rows += UNKNOWN_SITE
     return rows
 
 
