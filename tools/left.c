@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* left.c: see left.h.
  *
- * what      Looks every 5 ms: a process that runs tells nobody of its end but its parent.
+ * what      Looks every 5 ms: the end of a process is told to its parent alone.
  */
 #define _GNU_SOURCE
 #include "left.h"

@@ -8,6 +8,7 @@
  */
 #include "learn/past.h"
 
+#include "base/atomic.h"
 #include "base/bits.h"
 #include "os/os.h"
 #include "retain/cost.h"
@@ -65,13 +66,13 @@ static void keep(const struct hak_past *row, uint64_t now_ms) {
 
 void hak_past_begin(const struct hak_past *before, bool acts, bool always) {
   uint64_t now_ms = hak_os_now_ms();
-  g_past.begun = true;
   g_past.before = *before;
   g_past.begun_ms = g_past.since_ms = now_ms;
   g_past.keeps = acts && pays(before) && (always || before->runs % AGAIN != AGAIN - 1);
   if (g_past.keeps) keep(before, now_ms);
   bool large = acts && before->peak_kib >= HAK_HUGE_LEAST >> KIB_SHIFT;
   if (large) hak_store(&g_footprint.foreseen, HAK_HUGE_LEAST - hak_os_huge_bytes());
+  hak_store_release(&g_past.begun, true);
 }
 
 void hak_past_heed(void) {
@@ -118,7 +119,7 @@ static uint64_t time_between(const struct hak_look *begin, const struct hak_look
 }
 
 void hak_past_looked(const struct hak_look *look) {
-  if (!g_past.begun) return;
+  if (!hak_load_acquire(&g_past.begun)) return;
   struct hak_look end = look_now();
   pass_to(look);
   give(&g_past.runs, hak_less(runs_of(look), runs_of(&end)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* past.h: what earlier runs of a program say of the next one.
  *
- * what      A process that grows, frees and ends gives back what nobody needs, and fetches again what it gave back. It
- *           cannot know: the program's earlier runs do. Each run measures
+ * what      A process that grows, frees and ends gives back memory just before its end; one that grows again fetches it
+ *           again. Only the program's earlier runs know. Each run measures
  *
  *               paid    time in looks at free memory, and the pages fetched again    us
  *               kept    bytes given back and not fetched again x time                MiB x ms

@@ -81,7 +81,7 @@ def refuse_what_only_hakmem_does(track: Track, trials: Trials, shown: Figures) -
     trial = track.trial(next(one for one in trials.allocators if one.name == GLIBC))
     problem = f"the program {shown.end} on HAKMEM, but {trial.figures.end} on glibc"
     if reader_is_gone():
-        problem = f"the program {shown.end}, as nobody reads its output any longer; it was not measured"
+        problem = f"the program {shown.end}, as its output is read no longer; it was not measured"
     must_hold(problem if trial.figures.status != shown.status else None)
 
 

@@ -184,7 +184,7 @@ def must_end_alike(twin: Twin, others: list[tuple[str, Run]]) -> None:
     ends = [(where, run.figures) for where, run in others]
     problem = checks.end_problem(twin.run.figures, ends)
     if problem and reader_is_gone():
-        problem = f"the program {twin.run.figures.end}, as nobody reads its output any longer; it was not measured"
+        problem = f"the program {twin.run.figures.end}, as its output is read no longer; it was not measured"
     must_hold(problem, twin.run.figures.status or NOT_PROVEN)
 
 
