@@ -95,7 +95,7 @@ class Streams(Reading):
         self.check(f"{RUN} true 2>&1 | (exec <&-; sleep 2)", 0, "")
 
     def test_nobody_reads_the_program(self) -> None:
-        gone = "as nobody reads its output any longer; it was not measured\n"
+        gone = "as its output is read no longer; it was not measured\n"
         self.check(f"{RUN} seq 1000000 | head -1", BROKEN_PIPE, "1\n",
                    f"hakmem: the program was killed by SIGPIPE, {gone}")
 
