@@ -6,10 +6,10 @@ from __future__ import annotations
 import unittest
 from pathlib import Path
 
-from support import Scratch, hakmem
+from support import ROOT, Scratch, hakmem
 
 from hakmem.base.errors import Refusal
-from hakmem.learning.policy import BREAK_EVEN, policy_of, size_text, sum_of
+from hakmem.learning.policy import BREAK_EVEN, HUGE_LEAST_KIB, LEAST_US, policy_of, size_text, sum_of
 
 PAID = " ".join(str(65536 * n) for n in range(8))
 LINES = [
@@ -80,6 +80,12 @@ class Policies(Scratch):
         for end in range(len(whole)):
             with self.assertRaises(Refusal):
                 policy_of(whole[:end], "it")
+
+    def test_the_next_run_is_decided_as_in_the_library(self) -> None:
+        past, huge = ((ROOT / "src" / file).read_text() for file in ("learn/past.c", "retain/huge.h"))
+        for text in (f"LEAST_US = {LEAST_US},", "MARGIN_PART = 4,"):
+            self.assertIn(text, past)
+        self.assertIn(f"HAK_HUGE_LEAST = {HUGE_LEAST_KIB >> 10} << 20", huge)
 
     def test_one_line(self) -> None:
         for text in ("", "\0\xff\n", "\x1b[31m\n"):

@@ -13,6 +13,7 @@ from hakmem.base.errors import Refusal
 from hakmem.process.peers import Allocator
 from hakmem_lab.headroom import table
 from hakmem_lab.headroom.report import best_of, headroom
+from hakmem_lab.judge.table import chosen
 from hakmem_lab.pareto.verdict import Program, Runs
 
 BALANCED_NS = 640_000
@@ -55,9 +56,9 @@ class Best(unittest.TestCase):
 
 class Wishes(unittest.TestCase):
     def test_programs(self) -> None:
-        self.assertEqual([row.name for row in table.chosen("z3,redis")], ["redis", "z3"])
+        self.assertEqual([row.name for row in chosen("z3,redis", table.programs())], ["redis", "z3"])
         with self.assertRaisesRegex(Refusal, "nearest: redis"):
-            table.chosen("rediss")
+            chosen("rediss", table.programs())
 
     def test_the_prices_are_always_there(self) -> None:
         names = [one.name for one in table.configurations(HAKMEM, "huge")]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem learn -o FOLDER/`: all programs that a command starts learn at once, each in a file of its own there.
 
-Each process writes at its own exit, so that what was learnt stays when another one fails.
+Each process writes at its own exit, so that its policy stays when another process fails.
 """
 
 from __future__ import annotations
@@ -13,21 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hakmem.base.console import stderr_console
-from hakmem.base.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal
+from hakmem.base.errors import NOT_PROVEN, Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import counted
 from hakmem.base.streams import bar, show_progress
+from hakmem.learning.learn import run_once
 from hakmem.learning.policy import Policy, next_run, read_policy
-from hakmem.process.launch import OpenStreams, start, wait_or_stop
-from hakmem.process.preload import callers_preloads, environment, preload_value
 from hakmem.process.program import Program, refuse_unless_preloadable
-from hakmem.tracing.trace import exit_status
+from hakmem.tracing.trace import PATH_MOST
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-LONGEST = 280  # characters of the folder, as the library has room for
-
 
 @dataclass(frozen=True)
 class Order:
@@ -44,7 +40,7 @@ def is_folder(text: str) -> bool:
 def made(folder: Path) -> Path:
     """For its user alone: a policy that others may write is not read."""
     whole = folder.absolute()
-    if len(os.fsencode(whole)) > LONGEST:
+    if len(os.fsencode(f"{whole}/")) > PATH_MOST:
         raise Refusal(f"{folder}: too long a path for the setting policy_file")
     try:
         whole.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -53,20 +49,6 @@ def made(folder: Path) -> Path:
     if not os.access(whole, os.W_OK):
         raise Refusal(f"{folder}: permission denied", 1)
     return whole
-
-
-def run_once(library: Path, order: Order, folder: Path) -> int:
-    """The exit status, as a shell would say it."""
-    program = order.program
-    settings = {"HAKMEM_MODE": order.mode, "HAKMEM_POLICY_FILE": f"{folder}/"}
-    preload = preload_value([library], callers_preloads(os.environ, library))
-    try:
-        process = start(program.argv, environment(os.environ, preload, program.variables | settings),
-                        OpenStreams(None, None, None))
-    except OSError as failure:
-        raise Refusal(f"{program.argv[0]}: {(failure.strerror or '').lower()}", CANNOT_EXECUTE) from None
-    wait_or_stop(process)
-    return exit_status(process)
 
 
 def written_at(folder: Path) -> dict[str, int]:
@@ -80,7 +62,7 @@ def learn_all(library: Path, order: Order) -> int:
     before = written_at(folder)
     for number in range(order.runs):
         show_progress(f"learning {bar(number / order.runs)} run {number + 1} of {order.runs}\n")
-        status = run_once(library, order, folder)
+        status = run_once(library, order.program, {"HAKMEM_MODE": order.mode, "HAKMEM_POLICY_FILE": f"{folder}/"})
         if status:
             raise Refusal(f"{order.program.argv[0]}: run {number + 1} ended with status {status}; {order.folder} has what its "
                           "processes learnt", status)

@@ -61,10 +61,8 @@ def refuse_unless_roomy(folder: Path) -> None:
         spare.unlink()
 
 
-def run_once(library: Path, order: Order, policy: Path, counts: Path) -> int:
+def run_once(library: Path, program: Program, settings: dict[str, str]) -> int:
     """The exit status, as a shell would say it."""
-    program = order.program
-    settings = {"HAKMEM_MODE": order.mode, "HAKMEM_POLICY_FILE": str(policy), "HAKMEM_COUNTERS_FILE": str(counts)}
     preload = preload_value([library], callers_preloads(os.environ, library))
     variables = environment(os.environ, preload, program.variables | settings)
     try:
@@ -82,7 +80,8 @@ def learn_in(folder: Path, library: Path, order: Order, number: int) -> tuple[in
         shutil.copyfile(order.file, after)
         after.chmod(0o600)  # one that a mask of 002 lets a group write is not read
         os.utime(after, ns=(0, 0))
-    status = run_once(library, order, after, counts)
+    status = run_once(library, order.program, {
+        "HAKMEM_MODE": order.mode, "HAKMEM_POLICY_FILE": str(after), "HAKMEM_COUNTERS_FILE": str(counts)})
     if status == 0:
         take_over(order, after)
     return status, sum(read_counts(counts).values(), Counts())

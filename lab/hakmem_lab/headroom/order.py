@@ -9,13 +9,14 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import hakmem_at
 from hakmem.process.places import find_places
-from hakmem_lab.headroom.table import chosen, configurations
+from hakmem_lab.headroom.table import configurations, programs
 from hakmem_lab.judge.regimes import REGIMES
+from hakmem_lab.judge.table import chosen
 from hakmem_lab.pareto.programs import installed
 from hakmem_lab.pareto.session import Order, measure_all
 
 
-def carry_out(build: Path | None, library: Path | None, programs: str | None, settings: str | None, regime: str, runs: int,
+def carry_out(build: Path | None, library: Path | None, names: str | None, settings: str | None, regime: str, runs: int,
               floors: int, timeout: float, output: Path) -> int:
     """The exit status."""
     if regime not in REGIMES:
@@ -24,7 +25,7 @@ def carry_out(build: Path | None, library: Path | None, programs: str | None, se
     hakmem = hakmem_at(places.so_file)
     if isinstance(hakmem, str):
         raise Refusal(hakmem)
-    rows, missing = installed(chosen(programs))
+    rows, missing = installed(chosen(names, programs()))
     for line in missing:
         print(f"hakmem: not measured, because missing: {line}", file=sys.stderr)
     if not rows:

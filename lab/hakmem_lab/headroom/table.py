@@ -6,8 +6,6 @@ A price sets how long free memory stays, so each price is also a candidate at th
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import Allocator
 from hakmem_lab.judge.table import PROGRAMS as JUDGED
@@ -31,18 +29,6 @@ SETTINGS = {
 def programs() -> list[Real]:
     """The servers of the front, and all programs of the judge."""
     return [*(row for row in FRONT if row.load), *JUDGED]
-
-
-def chosen(names: str | None) -> list[Real]:
-    """--programs a,b: in the order of the table."""
-    rows = programs()
-    known = [row.name for row in rows]
-    wanted = known if names is None else [name.strip() for name in names.split(",")]
-    for name in wanted:
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            raise Refusal(f"--programs {name}: no such program ({f'nearest: {near[0]}' if near else ', '.join(known)})")
-    return [row for row in rows if row.name in wanted]
 
 
 def configurations(hakmem: Allocator, names: str | None) -> list[Configuration]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from hakmem.base.errors import Refusal
@@ -79,16 +80,16 @@ PROGRAMS = (
 )
 
 
-def chosen(names: str | None) -> list[Real]:
+def chosen(names: str | None, rows: Sequence[Real] = PROGRAMS) -> list[Real]:
     """--programs a,b: in the order of the table."""
     if names is None:
-        return list(PROGRAMS)
-    known, wanted = [row.name for row in PROGRAMS], [name.strip() for name in names.split(",")]
+        return list(rows)
+    known, wanted = [row.name for row in rows], [name.strip() for name in names.split(",")]
     for name in wanted:
         if name not in known:
             near = get_close_matches(name, known, 1)
             raise Refusal(f"--programs {name}: no such program ({f'nearest: {near[0]}' if near else ', '.join(known)})")
-    return [row for row in PROGRAMS if row.name in wanted]
+    return [row for row in rows if row.name in wanted]
 
 
 def installed(rows: list[Real]) -> list[Real]:
