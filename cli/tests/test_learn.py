@@ -21,7 +21,8 @@ from hakmem.learning.policy import read_policy
 from hakmem.process.program import system_python
 
 # Break-even is then shorter than the sleep: nothing that waits is worth keeping.
-COSTS = {"HAKMEM_LAB_COST_PAGE": "100", "HAKMEM_LAB_COST_CALL": "100", "HAKMEM_PRICE": "lean"}
+COSTS = {"HAKMEM_LAB_COST_PAGE": "100", "HAKMEM_LAB_COST_CALL": "100", "HAKMEM_PRICE": "lean",
+         "HAKMEM_LAB_LEARN_KEEP": "on"}
 BLOCKS = "import time\nfor n in range(40):\n    b = bytearray(4 << 20); del b; time.sleep(0.02)\n"
 PYTHON = system_python()
 PATIENCE_SECONDS = 30

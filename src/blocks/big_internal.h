@@ -197,9 +197,10 @@ HAK_INLINE bool hak_big_passes_locked(size_t bytes, uint64_t now) {
   return true;
 }
 
-/* NULL in the modes off and baseline, and without learn_keep. */
+/* NULL in the modes off and baseline; without learn_keep, except in mode frozen, which does as a policy file says. */
 HAK_INLINE const struct hak_learning *hak_big_learning(void) {
-  bool learns = hak_setting(mode) > HAK_MODE_BASELINE && hak_setting(learn_keep) != 0;
+  uint64_t mode = hak_setting(mode);
+  bool learns = mode > HAK_MODE_BASELINE && (mode == HAK_MODE_FROZEN || hak_setting(learn_keep) != 0);
   return HAK_UNLIKELY(learns) ? hak_load_acquire(&g_learning) : NULL;
 }
 static_assert(HAK_MODE_OFF < HAK_MODE_BASELINE && HAK_MODE_BASELINE < HAK_MODE_SHADOW, "hak_big_learning");

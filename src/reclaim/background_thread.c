@@ -26,6 +26,7 @@
 #include "reclaim/drain_idle.h"
 #include "reclaim/release.h"
 #include "reclaim/trigger.h"
+#include "retain/memory_limit.h"
 #include "retain/rent.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
@@ -88,10 +89,10 @@ void hak_background_serve(void) {
   hak_account_watch(true);
   for (uint64_t ms = 0; ms != UINT64_MAX && is_needed(lone);) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
-    uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped);
+    uint64_t soon = hak_drain_asked(), later = hak_release_aged(is_stopped), asked = hak_memory_limit_remind();
     ms = hak_min(soon, later);
     hak_stats_page_changed();
-    if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_background.bell, seen, ms);
+    if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_background.bell, seen, hak_min(ms, asked));
   }
   hak_account_watch(false);
   if (!is_stopped()) hak_trigger_release_rest(); /* frees since the last pass were not counted; none may follow */

@@ -129,6 +129,15 @@ bool hak_memory_limit_ask_seldom(void) {
   return hak_memory_limit_ask(footprint);
 }
 
+uint64_t hak_memory_limit_remind(void) {
+  bool asks = hak_load(&g_memory_limit.watched) && hak_footprint() >= FIRST_ASK;
+  if (!asks || hak_load(&g_memory_limit.ask_after) == 0) return UINT64_MAX;
+  uint64_t since = hak_os_now_ms() - hak_load(&g_memory_limit.asked_ms);
+  if (since < LOOK_MS) return LOOK_MS - since;
+  hak_store(&g_memory_limit.ask_after, 0);
+  return UINT64_MAX;
+}
+
 static uint64_t first_ask(void) {
   if (hak_load(&g_looked) != LOOKED) return FIRST_LOOK;
   return hak_load(&g_memory_limit.watched) ? FIRST_ASK : UINT64_MAX;

@@ -65,6 +65,11 @@ bool hak_memory_limit_ask(uint64_t footprint);
 /* The same, at most once a second. */
 bool hak_memory_limit_ask_seldom(void);
 
+/* For a thread that may open no descriptor: where the last question about the group's limit is a second old, the next
+ * slow path that takes memory asks. Returns the time until it is [ms]; UINT64_MAX: no limit, or no slow path has asked
+ * since the last call. */
+uint64_t hak_memory_limit_remind(void);
+
 /* Call after a change of settings. True: the user has set a limit. */
 bool hak_memory_limit_reset(void);
 

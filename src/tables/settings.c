@@ -257,11 +257,14 @@ static const struct hak_setting_row *find_row(const char *name) {
   return NULL;
 }
 
+static bool g_mode_was_named;
+
 int hak_settings_set(const char *name, const char *value, bool at_start) {
   const struct hak_setting_row *row = find_row(name);
   if (row == NULL) return ENOENT;
   if (row->when == HAK_SETTING_start && !at_start) return EPERM;
   if (!types[row->type].parse(row, value)) return EINVAL;
+  g_mode_was_named |= row->type == HAK_SETTING_mode;
   __atomic_fetch_add(&g_settings_generation, 1, __ATOMIC_RELEASE);
   return 0;
 }
@@ -468,10 +471,16 @@ static void drop_idle_soft_limit(void) {
   hak_store(&g_settings.soft_limit, 0);
 }
 
+/* One setting is enough to learn across runs: a policy file asks for the mode evolving where nothing names a mode. */
+static void learn_into_policy(void) {
+  if (g_settings.policy_file != NULL && !g_mode_was_named) hak_store(&g_settings.mode, HAK_MODE_EVOLVING);
+}
+
 void hak_settings_load_as(char **env, const char *options, bool secure) {
   if (options != NULL) load_options(options, secure);
   if (HAK_READ_ENVIRONMENT && env != NULL && !secure) load_environment(env);
   drop_idle_soft_limit();
+  learn_into_policy();
 }
 
 void hak_settings_load(char **env, const char *options) {

@@ -18,6 +18,7 @@ LIBRARY = BUILD / "libhakmem.so"
 INTERPOSER = PROGRAMS / "libnames_interposer.so"
 INTERPOSER_LOOKUP = PROGRAMS / "libnames_interposer_lookup.so"
 HERE = Path(__file__).parent
+LEARNERS = {f"HAKMEM_LAB_LEARN_{name}": "on" for name in ("KEEP", "KINDS", "CACHES", "CLASS")}
 FOUND = [
     Path("/usr/lib") / f"{os.uname().machine}-linux-gnu" / name
     for name in ("torsocks/libtorsocks.so", "libuid_wrapper.so", "faketime/libfaketime.so.1", "faketime/libfaketimeMT.so.1")
@@ -106,7 +107,7 @@ class Own(NamesCase):
 
     def test_it_runs(self) -> None:
         for mode in ("baseline", "evolving"):
-            self.expect_done(run(PROGRAMS / "names_own", HAKMEM_MODE=mode))
+            self.expect_done(run(PROGRAMS / "names_own", HAKMEM_MODE=mode, **LEARNERS))
 
     def test_calls_of_the_process_go_on(self) -> None:
         self.expect_done(run(PROGRAMS / "names_own", "vfork"))
@@ -121,7 +122,7 @@ class Own(NamesCase):
         with tempfile.TemporaryDirectory() as folder:
             files = {f"HAKMEM_{name.upper()}": f"{folder}/{name}"
                      for name in ("counters_file", "stats_file", "decisions_file", "lab_learn_log", "policy_file")}
-            self.expect_done(run(PROGRAMS / "names_own", HAKMEM_MODE="evolving", **files))
+            self.expect_done(run(PROGRAMS / "names_own", HAKMEM_MODE="evolving", **LEARNERS, **files))
 
     def test_it_is_sampled(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
@@ -153,7 +154,7 @@ class Interposed(NamesCase):
     def both_orders(self, other: Path, *command: str | Path, output: str = "done\n", **settings: str) -> None:
         for preload in ((LIBRARY, other), (other, LIBRARY)):
             for mode in ("baseline", "evolving"):
-                self.expect_done(run(*command, preload=preload, HAKMEM_MODE=mode, **settings), output)
+                self.expect_done(run(*command, preload=preload, HAKMEM_MODE=mode, **LEARNERS, **settings), output)
 
     def test_one_that_needs_memory_and_a_thread_of_libcs(self) -> None:
         self.both_orders(INTERPOSER, PROGRAMS / "names_host")

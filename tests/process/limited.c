@@ -8,6 +8,7 @@
  *   hard_threads   four threads reach the hard limit together
  *   hard_race      four threads ask at once, and there is room for three
  *   plain          no limit of its own: takes 48 MiB three times
+ *   late           HAKMEM_CGROUP_DIR: the group gets a limit while a background thread serves, and much memory is free
  *   fragments      RLIMIT_AS: full of small blocks, then big ones, and the other way round
  */
 #include <errno.h>
@@ -193,6 +194,47 @@ static void plain(void) {
   }
 }
 
+/* ---- a limit that comes late ---- */
+
+static void write_to_group(const char *name, size_t bytes) {
+  char path[4096];
+  snprintf(path, sizeof path, "%s/%s", getenv("HAKMEM_CGROUP_DIR"), name);
+  FILE *file = fopen(path, "w");
+  work_expect(file != NULL && fprintf(file, "%zu\n", bytes) > 0 && fclose(file) == 0, path);
+}
+
+static void *wait_for_the_end(void *own) {
+  pthread_barrier_wait(&g_barrier);
+  return own;
+}
+
+/* The program takes no more than before: only the group's files tell that memory is short now. */
+static void late(void) {
+  enum { SECONDS = 3, PER_SECOND = 100 };
+  void *list = NULL, *last = NULL;
+  pthread_t thread;
+  pthread_barrier_init(&g_barrier, NULL, 2);
+  pthread_create(&thread, NULL, wait_for_the_end, NULL);
+  take_all(40000, &list, 96 * MIB);
+  free_all(list);
+  work_expect(counter_now("background_starts") != 0, "no background thread");
+  const size_t before = anonymous_bytes();
+  write_to_group("memory.current", before);
+  write_to_group("memory.max", before + MIB);
+  for (int i = 0; i < SECONDS * PER_SECOND; i++) {
+    last = NULL;
+    take_all(sizes[i % SIZES], &last, 8 * MIB);
+    free_all(last);
+    usleep(1000000 / PER_SECOND);
+  }
+  const size_t after = anonymous_bytes();
+  printf("%zu MiB before the limit, %zu MiB after\n", before / MIB, after / MIB);
+  work_expect(before > 64 * MIB, "nothing was kept");
+  work_expect(after < before / 4, "free memory stays under a limit");
+  pthread_barrier_wait(&g_barrier);
+  pthread_join(thread, NULL);
+}
+
 /* ---- settings ---- */
 
 static void expect_setting(const char *name, const char *value) {
@@ -286,7 +328,7 @@ static const struct {
   void (*run)(void);
 } ways[] = {{"hard", hard},           {"hard_by_call", hard_by_call}, {"hard_for_others", hard_for_others},
             {"hard_threads", hard_threads}, {"hard_race", hard_race},
-            {"soft", soft}, {"below_use", below_use}, {"plain", plain},
+            {"soft", soft}, {"below_use", below_use}, {"plain", plain}, {"late", late},
             {"settings", settings}, {"fragments", fragments}, {"survivors", survivors}};
 
 int main(int count, char **arguments) {

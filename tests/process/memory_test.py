@@ -302,6 +302,10 @@ class LimitsFolder(LimitedCase):
         self.write(memory_max="1000\n")
         self.expect_said()
 
+    def test_a_limit_that_comes_late(self) -> None:
+        self.write()
+        self.expect("late", HAKMEM_CGROUP_DIR=str(self.folder), HAKMEM_PRICE="speed")
+
     def test_no_files(self) -> None:
         self.expect_said()
 

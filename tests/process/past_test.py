@@ -45,6 +45,14 @@ class Past(LearnCase):
         self.assertGreaterEqual(self.left(), MUCH)
         self.assertEqual(self.runs(), 3)
 
+    def test_the_file_alone_is_enough(self) -> None:
+        """Without a mode, and not against one: see test_baseline_neither_reads_nor_writes."""
+        for _ in range(2):
+            result = run(program("falls"), str(MIB), **COSTS, HAKMEM_POLICY_FILE=f"{self.folder}/")
+            self.expect_quiet_success(result)
+        self.assertGreaterEqual(int(result.stdout), MUCH)
+        self.assertEqual(self.runs(), 2)
+
     def test_a_frozen_run_does_and_writes_nothing(self) -> None:
         self.left()
         before = self.file().read_bytes()

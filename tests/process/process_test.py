@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from learn_case import LEARNERS
 from process_case import LIBRARY, MIB, PROGRAMS, ProcessCase, Result, environment, limit, program, run
 
 DL_LIBRARY = Path(os.environ["HAK_TEST_DL_LIBRARY"])
@@ -65,7 +66,8 @@ class Sandbox(ProcessCase):
     def test_that_the_process_was_born_in(self) -> None:
         for mode in ("baseline", "evolving"):
             with self.subTest(mode):
-                result = run(program("filtered"), preload=False, HAK_TEST_PRELOAD=str(LIBRARY), HAKMEM_MODE=mode)
+                settings = LEARNERS | {"HAKMEM_MODE": mode, "HAK_TEST_PRELOAD": str(LIBRARY)}
+                result = run(program("filtered"), preload=False, **settings)
                 self.expect_quiet_success(result, "done\n")
 
 

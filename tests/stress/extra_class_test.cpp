@@ -102,6 +102,7 @@ void torture(Middle middle) {
   constexpr unsigned kThreads = 4;
   std::atomic<unsigned> good{0};
   std::vector<std::thread> threads;
+  ASSERT_EQ(hak_set("lab_learn_class", "on"), 0);
   ASSERT_EQ(hak_set("mode", "evolving"), 0);
   for (unsigned i = 0; i < kThreads; i++) {
     threads.emplace_back([i, &good] {

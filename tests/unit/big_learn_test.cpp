@@ -27,6 +27,7 @@ struct BigLearns : Big {
   void SetUp() override {
     Big::SetUp();
     g_learning = &kLearning;
+    g_settings.learn_keep = 1;
   }
 };
 

@@ -31,6 +31,7 @@ unsigned capacity() { return hak_thread_context()->capacity[hak_class_of(kBytes)
 
 /* `windows` times: bursts of `deep` blocks, then a window of 10 ms ends. */
 void live(size_t deep, int windows) {
+  ASSERT_EQ(hak_set("lab_learn_caches", "on"), 0);
   std::vector<void *> blocks(deep);
   for (int i = 0; i < windows; i++) {
     for (int n = 0; n < 4; n++) {

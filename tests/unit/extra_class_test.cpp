@@ -34,7 +34,10 @@ uint64_t decided() {
   return 0;
 }
 
-void set_mode(const char *mode) { ASSERT_EQ(hak_set("mode", mode), 0); }
+void set_mode(const char *mode) {
+  ASSERT_EQ(hak_set("lab_learn_class", "on"), 0);
+  ASSERT_EQ(hak_set("mode", mode), 0);
+}
 
 /* Allocates enough blocks for a class to pay, and frees every second block. */
 template <typename Size>

@@ -27,7 +27,8 @@ COMMAND = Command(
     "decisions",
     """Say which keep times a process chose anew, and from how many waits.
 
-    The process runs with HAKMEM_MODE=evolving or shadow and HAKMEM_DECISIONS_FILE=FILE; the last 512 are kept.""",
+    The process runs with HAKMEM_MODE=evolving or shadow, HAKMEM_LAB_LEARN_KEEP=on and HAKMEM_DECISIONS_FILE=FILE; the last
+    512 are kept.""",
     "0 it was printed, or is the same; 1 what was decided anew differs; 2 bad usage, no such process or file.",
     perform,
     (
