@@ -277,6 +277,7 @@ class Journal(LearnCase):
     def test_the_same_on_another_machine(self) -> None:
         tool, learn = str(self.folder / "arm"), SOURCES / "src" / "learn"
         parts = [learn / f"{name}.c" for name in ("leader", "waits", "journal", "keeper")]
+        parts += [SOURCES / "src" / "base" / f"{name}.c" for name in ("arms", "bytes")]
         flags = ["-std=gnu11", "-O2", "-static", "-I", SOURCES / "src"]
         subprocess.run([CROSS, *flags, SOURCES / "tools" / "redecide.c", *parts, "-o", tool], check=True)
         ring, journal = self.python("evolving")
