@@ -40,12 +40,19 @@ enum { HAK_BACKGROUND_WORTH_LONE = 4 << 20 };
 
 /* Work due at the head of a slow path (entry/due.c). */
 enum { HAK_DUE_RECLAIM = 1, HAK_DUE_COUNT = 2, HAK_DUE_SHOW = 4, HAK_DUE_DRAIN = 8 };
+enum { HAK_DUE_SELDOM = HAK_DUE_DRAIN | 0xff00 }; /* of `work`: a drain, or any request */
 
 struct hak_account {
   int64_t freed_bytes; /* since the last reclaim, while the background thread is asleep */
   int64_t net_bytes;   /* put back to slabs minus taken from slabs */
   int64_t due_bytes;   /* net_bytes above this threshold makes a reclaim due */
-  uint8_t due;         /* HAK_DUE_RECLAIM: past a threshold; HAK_DUE_DRAIN: a thread found no budget */
+  union {
+    uint16_t work; /* due, in the low byte, and asked, in one load */
+    struct {
+      uint8_t due;   /* HAK_DUE_RECLAIM: past a threshold; HAK_DUE_DRAIN: a thread found no budget */
+      uint8_t asked; /* written by another process (observe/asked.h) */
+    };
+  };
   uint8_t counts;      /* HAK_DUE_COUNT while slow paths are counted, else 0 */
   uint8_t shows;       /* HAK_DUE_SHOW if there is a statistics page, else 0 */
   bool watched;        /* the background thread is awake */
@@ -59,8 +66,9 @@ static inline uint8_t hak_account_always(void) {
   return (uint8_t)(hak_load(&g_account.counts) | hak_load(&g_account.shows));
 }
 
-/* True if work is due: the repair of a fork's child, a reclaim, a drain, counting slow paths, showing the state. */
-static inline bool hak_account_is_due(void) { return hak_after_fork_is_due() || hak_load(&g_account.due); }
+/* True if work is due: the repair of a fork's child, a reclaim, a drain, counting slow paths, showing the state, or a
+ * request of another process. */
+static inline bool hak_account_is_due(void) { return hak_after_fork_is_due() || hak_load(&g_account.work) != 0; }
 
 /* Makes a reclaim due at the next slow path. */
 static inline void hak_account_request(void) {

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.living import gone, refuse_if_gone
+from hakmem.reading.living import gone, refuse_if_gone, why_forbidden
 
-VERSION = 5
+VERSION = 6
 OWNER = b"HAKMEM\0"
 # In the order of src/observe/layout.def.
 NAMES = tuple(
@@ -32,12 +32,17 @@ NAMES = tuple(
     table_head heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
     sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame chunk_before chunk_bytes price
     huge_pages soft_limit hard_limit background_thread process_cache_bytes big_cache_bytes site_all_sizes profile
-    profile_bytes mode policy_file keeps_until_ms""".split()
+    profile_bytes mode policy_file keeps_until_ms counters counter_name counter_help tallied tallies states told_stride
+    told_name told_help footprint_span footprint_big footprint_empty runs_units runs_free_pages runs_dirty_pages
+    range_mapped big_live_bytes big_live_blocks big_kept_bytes big_empty_bytes piece_empty version_bytes meta_own
+    cost_first_call cost_first_page cost_now_call cost_now_page cost_call cost_page count_calls big_threshold asked
+    asked_unwind asked_address asked_frames asked_answer""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = (
     "layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table", "settings", "meta",
-    "rent",
+    "rent", "counter", "counter_names", "counter_helps", "tally", "told", "version", "footprint", "runs", "meta_first", "cost",
+    "snapshot", "account", "asked",
 )
 HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST, PAGED = range(8)
 HALF_PAGES, MOST_PAGES = 8, (1 << 9) - 1  # of a half of a unit; of a block
@@ -50,7 +55,6 @@ PATH_MOST, PAGE_BYTES = 1 << 12, 1 << 12
 PACK_MOST = 1 << 10  # blocks of a pack that are read
 MOST = 1 << 28  # bytes that are read at once; what says more is no table
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \S+\s*(.*)")
-SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
 class Changed(Exception):
@@ -77,15 +81,6 @@ class Unit(NamedTuple):
     words: int
     origin: int
     empty: int
-
-
-def why_forbidden(pid: int) -> str:
-    try:
-        scope = SCOPE.read_text("ascii").strip()
-    except OSError:
-        scope = "0"
-    also = f"; kernel.yama.ptrace_scope is {scope}, so only root may" if scope != "0" else ""
-    return f"process {pid} is another user's, or protected: its memory cannot be read{also}"
 
 
 class Memory:

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Processes that were started without a setting: their statistics, read from their memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
+
+from hakmem.base.errors import Refusal
+from hakmem.reading import living, memory_page
+from hakmem.reading.find_page import page_of_process
+from hakmem.reading.memory_page import LEFT_OUT, THRESHOLD_STEP, THRESHOLDS, page_in_memory
+from hakmem.reading.stats_page import COUNTER, METADATA, Page, is_sound
+from hakmem.reading.tables import Changed, Memory
+
+PYTHON = "/usr/bin/python3"
+LIBRARY = str(BUILD / "libhakmem.so")
+NOBODY = 65534
+READY = "print('ready', flush=True); input()"
+MIXED = f"kept = [bytes(n) for n in range(1, 60000, 7)]; big = bytearray(9 << 20); gone = bytearray(7 << 20); del gone; {READY}"
+# Of a process that sleeps: states whose value may differ by what its own page was not yet written with.
+ROUGH = ("metadata", "mapped", "cached")
+
+
+class Asked(Scratch):
+    def started(self, code: str, *, file: str = "", **settings: str) -> subprocess.Popen[str]:
+        variables = {f"HAKMEM_{name.upper()}": value for name, value in settings.items()}
+        process = subprocess.Popen(
+            [PYTHON, "-c", code], env=clean_environment(LD_PRELOAD=LIBRARY, PYTHONMALLOC="malloc", **variables),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(end, process)
+        return process
+
+    def ready(self, code: str = MIXED, **settings: str) -> int:
+        process = self.process = self.started(code, **settings)
+        line_of(process)
+        return process.pid
+
+    def refused(self, *arguments: str, user: int | None = None) -> str:
+        ended = subprocess.run(
+            [COMMAND, *arguments], env=clean_environment(), user=user, capture_output=True, text=True, check=False
+        )
+        self.assert_one_line(ended.stderr)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        return ended.stderr
+
+
+class FromMemory(Asked):
+    def both(self, **settings: str) -> tuple[Page, Page]:
+        """Of one process that sleeps: its page, and what its memory says."""
+        pid = self.ready(stats_file=str(self.folder / "s"), **settings)
+        time.sleep(0.3)
+        kept, read = page_of_process(pid), page_in_memory(pid)
+        self.assertEqual((kept.in_memory, read.in_memory), (False, True))
+        return kept, read
+
+    def test_it_is_what_the_page_says(self) -> None:
+        kept, read = self.both(count_calls="on", huge_pages="off")
+        self.assertEqual(read.version, kept.version)
+        self.assertEqual([row.name for row in read.rows], [row.name for row in kept.rows if row.name not in LEFT_OUT])
+        for one in read.rows:
+            other = next(row for row in kept.rows if row.name == one.name)
+            self.assertEqual((one.kind, one.unit, one.help), (other.kind, other.unit, other.help))
+            near = max(1 << 16, other.value // 50) if one.name in ROUGH or one.kind == COUNTER else 1 << 15
+            self.assertLess(abs(one.value - other.value), near, one.name)
+        for kind in range(METADATA):
+            sums = [sum(each.bytes for each in page.extents if each.kind == kind) for page in (kept, read)]
+            self.assertLess(abs(sums[0] - sums[1]), max(1 << 20, sums[0] // 50), kind)
+
+    def test_sums_of_a_process_that_works(self) -> None:
+        code = (
+            "import threading\n"
+            "def work():\n"
+            "    while True: [bytes(n * 100) for n in range(999)]\n"
+            f"for _ in range(3): threading.Thread(target=work, daemon=True).start()\n{READY}"
+        )
+        pid = self.ready(code)
+        for _ in range(20):
+            page = page_of_process(pid)
+            self.assertTrue(is_sound(page))
+            live = sum(page.value(name) for name in ("slab_live", "large_live", "big_live")) - page.value("cached")
+            self.assertEqual(page.value("in_use"), live)
+
+    def test_top_and_stats(self) -> None:
+        pid = self.ready()
+        told = json.loads(hakmem("top", "--once", str(pid), "--json").stdout)
+        self.assertGreater(told["state"]["big_live"], 9 << 20)
+        self.assertGreater(told["counters"]["kernel_map"], 0)
+        memory = told["memory"]
+        sum_ = sum(memory["parts"].values()) - memory["untouched_bytes"]
+        self.assertLess(abs(sum_ - memory["hakmem_bytes"]), memory["hakmem_bytes"] // 50)
+        self.assertLess(abs(memory["error"]), 0.01)
+        table = " ".join(hakmem("stats", str(pid)).stdout.split())
+        self.assertIn("blocks that the program has", table)
+        self.assertIn("not known from outside: start it with hakmem exec --set stats_file=FILE", table)
+        self.assertRegex(hakmem("top", "--once", str(pid), "--prometheus").stdout, r"(?m)^hakmem_in_use_bytes\{pid=.* \d+$")
+
+    def test_a_forks_child_and_its_parent(self) -> None:
+        """Both have the blocks from before; the child's own come on top."""
+        code = (
+            "import os\nkept = bytearray(8 << 20)\nif os.fork() == 0:\n    more = bytearray(32 << 20)\n"
+            "    print(os.getpid(), flush=True); input()\nos.wait()"
+        )
+        process = self.started(code)
+        child = int(line_of(process))
+        self.assertGreater(page_of_process(child).value("big_live"), 40 << 20)
+        self.assertLess(page_of_process(process.pid).value("big_live"), 16 << 20)
+
+    def test_learnt_thresholds_are_those_of_the_library(self) -> None:
+        text = re.search(r"units\[HAK_ARM_THRESHOLDS\] = \{([^}]*)\}", (ROOT / "src/base/arms.c").read_text())
+        assert text is not None
+        units = [int(word) or 1.5 for word in text[1].split(",")]
+        self.assertEqual((tuple(units), THRESHOLD_STEP), (THRESHOLDS, 512 << 10))
+
+
+class Refusals(Asked):
+    def test_whose_memory_is_not_to_be_read(self) -> None:
+        other = subprocess.Popen(["/bin/sleep", "60"])
+        self.addCleanup(end, other)
+        self.assertIn("does not run on HAKMEM", self.refused("top", "--once", str(other.pid)))
+        pid = self.ready()
+        self.assertIn("another user's: only that user and root may", self.refused("top", "--once", str(pid), user=NOBODY))
+
+    def test_yama(self) -> None:
+        """Of the same user: one line, and what to do."""
+        scope = self.folder / "scope"
+        pid = self.ready()
+        for value, advice in (("1\n", "sudo hakmem"), ("2\n", "sudo hakmem"), ("3\n", "before the next boot")):
+            scope.write_text(value)
+            with mock.patch.object(living, "SCOPE", scope):
+                said = living.why_forbidden(pid)
+                self.assertIn(f"ptrace_scope is {value.strip()}: ", said)
+                self.assertIn(advice, said)
+                self.assertIn("protected", living.why_forbidden(pid, attached=False))
+        with mock.patch.object(os, "open", side_effect=PermissionError), self.assertRaises(Refusal):
+            Memory(pid)
+
+    @contextmanager
+    def before_reading(self, what: str, times: int = 1) -> Iterator[list[int]]:
+        """The process does something after its maps were read and before its tables are."""
+        left, true = [times], memory_page.heap_of
+
+        def then(tables):  # type: ignore[no-untyped-def]
+            if left[0]:
+                left[0] -= 1
+                assert self.process.stdin is not None
+                self.process.stdin.write(what + "\n")
+                self.process.stdin.flush()
+                line_of(self.process) if what != "end" else self.process.wait()
+            return true(tables)
+
+        with mock.patch.object(memory_page, "heap_of", then):
+            yield left
+
+    def test_one_that_ends_execs_or_forks_meanwhile(self) -> None:
+        code = (
+            "import os, sys\nprint('ready', flush=True)\n"
+            "while (word := input()) != 'end':\n"
+            "    if word == 'exec': os.execv('/bin/sh', ['sh', '-c', 'echo there; read x'])\n"
+            "    if word == 'fork':\n"
+            "        if os.fork() == 0: os._exit(0)\n"
+            "        os.wait(); print('forked', flush=True)\n"
+        )
+        self.ready(code)
+        with self.before_reading("fork"):
+            self.assertGreater(page_in_memory(self.process.pid).value("in_use"), 0)
+        with self.before_reading("end"), self.assertRaisesRegex(Refusal, "no process|has ended"):
+            page_in_memory(self.process.pid)
+        self.ready(code)
+        with self.before_reading("exec"):
+            page = page_in_memory(self.process.pid)
+        self.assertLess(page.value("in_use"), 1 << 20, "the shell's, which runs on HAKMEM, too")
+
+    def test_hostile_memory(self) -> None:
+        """Whatever is in it, there is one line, soon: here each word of the tables' numbers is another."""
+        pid = self.ready()
+        true = Memory.read
+        for number, value in ((0, 0), (7, 1 << 63), (1, (1 << 64) - 1), (3, 1 << 40)):
+            count = [0]
+
+            def lying(memory: Memory, address: int, size: int) -> bytes:
+                data = true(memory, address, size)
+                count[0] += 1
+                return value.to_bytes(8, "little") if size == 8 and count[0] % 8 == number else data
+
+            start = time.monotonic()
+            with mock.patch.object(Memory, "read", lying):
+                try:
+                    self.assertTrue(is_sound(page_in_memory(pid)))
+                except Refusal as refusal:
+                    self.assert_one_line(f"hakmem: {refusal}\n")
+            self.assertLess(time.monotonic() - start, 60)
+
+    def test_names_that_a_terminal_should_not_get(self) -> None:
+        pid = self.ready()
+        true = Memory.read
+
+        def lying(memory: Memory, address: int, size: int) -> bytes:
+            return true(memory, address, size).replace(b"calls of mmap", b"\x1b[31m of mm\x07p")
+
+        with mock.patch.object(Memory, "read", lying), self.assertRaisesRegex(Refusal, "tables are damaged"):
+            page_in_memory(pid)
+
+    def test_one_that_changes_all_the_time(self) -> None:
+        pid = self.ready()
+        with mock.patch.object(memory_page, "heap_of", side_effect=Changed), self.assertRaisesRegex(Refusal, "faster than"):
+            page_in_memory(pid)
+
+
+if __name__ == "__main__":
+    unittest.main()
