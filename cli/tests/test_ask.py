@@ -23,6 +23,7 @@ from hakmem.reading.find_page import page_of_process
 from hakmem.reading.memory_page import LEFT_OUT, THRESHOLD_STEP, THRESHOLDS, page_in_memory
 from hakmem.reading.stats_page import COUNTER, METADATA, Page, is_sound
 from hakmem.reading.tables import Changed, Memory
+from hakmem.watching import processes
 
 PYTHON = "/usr/bin/python3"
 LIBRARY = str(BUILD / "libhakmem.so")
@@ -217,6 +218,41 @@ class Refusals(Asked):
         pid = self.ready()
         with mock.patch.object(memory_page, "heap_of", side_effect=Changed), self.assertRaisesRegex(Refusal, "faster than"):
             page_in_memory(pid)
+
+
+class Listed(Asked):
+    def listed(self, **settings: str) -> dict[int, dict[str, object]]:
+        return {each["pid"]: each for each in json.loads(hakmem("top", "--once", "--json").stdout)}
+
+    def test_watched_or_not(self) -> None:
+        other = subprocess.Popen(["/bin/sleep", "60"])
+        self.addCleanup(end, other)
+        plain = self.ready("kept = bytearray(30 << 20); " + READY)
+        watched = self.ready(stats_file=str(self.folder / "s"), profile_table=str(self.folder / "t"))
+        found = self.listed()
+        self.assertNotIn(other.pid, found)
+        self.assertEqual(found[plain]["keeps"], "-")
+        self.assertEqual(found[watched]["keeps"], "statistics, profile")
+        self.assertGreater(found[plain]["heap_bytes"], 30 << 20)
+        self.assertIn("bytearray(30 << 20)", str(found[plain]["command"]))
+        table = hakmem("top").stdout
+        self.assertRegex(table, rf"(?m)^ *{plain} +[\d.]+ MiB +[\d.]+ MiB +- +{PYTHON}")
+        self.assertRegex(table, r"one of them: hakmem top \d+\n$")
+
+    def test_only_those_of_this_user(self) -> None:
+        pid = self.ready()
+        ended = subprocess.run([COMMAND, "top"], env=clean_environment(), user=NOBODY, capture_output=True, text=True, check=False)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertNotIn(str(pid), ended.stdout)
+
+    def test_one_that_cannot_be_read(self) -> None:
+        """As where Yama refuses: what the kernel says of it is listed all the same."""
+        pid = self.ready()
+        with mock.patch.object(processes, "Memory", side_effect=Refusal("no")):
+            found = processes.process_of(pid)
+        assert found is not None
+        self.assertIsNone(found.heap)
+        self.assertGreater(found.resident, 0)
 
 
 if __name__ == "__main__":
