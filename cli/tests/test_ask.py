@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Processes that were started without a setting: their statistics, read from their memory."""
+"""Processes that were started without a setting: their statistics, read from their memory, and samples of what they take
+from now on."""
 
 from __future__ import annotations
 
@@ -18,11 +19,16 @@ from unittest import mock
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
 
 from hakmem.base.errors import Refusal
+from hakmem.profiling.from_outside import Outside, start_line, take
 from hakmem.reading import living, memory_page
+from hakmem.reading.asking import sampled
 from hakmem.reading.find_page import page_of_process
+from hakmem.reading.estimate import evidence_of, range_of, sum_of
 from hakmem.reading.memory_page import LEFT_OUT, THRESHOLD_STEP, THRESHOLDS, page_in_memory
+from hakmem.reading.memory_profile import profile_in_memory
+from hakmem.reading.pprof import columns
 from hakmem.reading.stats_page import COUNTER, METADATA, Page, is_sound
-from hakmem.reading.tables import Changed, Memory
+from hakmem.reading.tables import Changed, Memory, Tables
 from hakmem.watching import processes
 
 PYTHON = "/usr/bin/python3"
@@ -253,6 +259,219 @@ class Listed(Asked):
         assert found is not None
         self.assertIsNone(found.heap)
         self.assertGreater(found.resident, 0)
+
+
+UNWINDS = "import ctypes, time; ctypes.CDLL('libgcc_s.so.1')\n"
+GROWS = (
+    "import time\nold = [bytes(1000) for _ in range(40000)]\nkept = []\nprint('ready', flush=True)\n"
+    "while True: kept.extend(bytes(3000) for _ in range(100)); time.sleep(0.01)"
+)
+
+
+def switches(pid: int) -> dict[str, int]:
+    """What is sampled now, for whom, and how."""
+    memory = Memory(pid)
+    try:
+        tables = Tables(memory)
+        lent = memory.number(tables.at["account"] + tables.n["lent"], 1)
+        return {"profile": tables.setting("profile"), "frames": tables.setting("profile_frames"), "lent": lent}
+    finally:
+        memory.close()
+
+
+OFF = {"profile": 0, "frames": 0, "lent": 0}
+
+
+class FromOutside(Asked):
+    def until_off(self, pid: int) -> None:
+        deadline = time.monotonic() + 30
+        while switches(pid) != OFF:
+            self.assertLess(time.monotonic(), deadline, switches(pid))
+            time.sleep(0.02)
+
+    def live_range(self, found: Outside) -> tuple[float, float]:
+        at = columns(found.profile)["inuse_space"]
+        size = sum(sample.value[at] for sample in found.profile.sample)
+        return range_of(size, sum_of(evidence_of(found.profile)), found.profile.period)
+
+    def test_what_it_takes_from_now_on(self) -> None:
+        """And nothing from before, the second time as well: ranges have the truth, with some room."""
+        pid = self.ready(UNWINDS + GROWS)
+        for _ in range(2):
+            before = page_of_process(pid).value("in_use")
+            found = take(pid, 1.0)
+            grown = page_of_process(pid).value("in_use") - before
+            low, high = self.live_range(found)
+            self.assertTrue(found.sampled and found.unwinds)
+            self.assertGreater(grown, low / 1.5)
+            self.assertLess(low, high)
+            self.assertGreater(1.5 * high + (4 << 20), 0.7 * grown, "what it took just before and after is not in it")
+            self.assertGreater(max(len(sample.location_id) for sample in found.profile.sample), 5)
+            self.until_off(pid)
+
+    def test_the_command(self) -> None:
+        pid, out = self.ready(UNWINDS + GROWS), self.folder / "out.pb.gz"
+        said = hakmem("profile", str(pid), "--seconds", "0.5", "-o", str(out))
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        line = f"blocks from before are not in it (with them: {start_line(pid)})"
+        self.assertIn(line, said.stdout)
+        self.assertIn(f"hakmem exec --profile -- {PYTHON} ...", line, "its lines are no words of a command")
+        self.assertRegex(said.stdout, r"(?m) _start +$")
+        self.assertIn(" in use in ", hakmem("profile", str(out)).stdout)
+        self.until_off(pid)
+        self.assertIn("--seconds goes with a PID", self.refused("profile", str(out), "--seconds", "1"))
+
+    def test_the_report(self) -> None:
+        pid, page = self.ready(UNWINDS + GROWS), self.folder / "page.html"
+        said = hakmem("report", str(pid), "--seconds", "0.5", "-o", str(page))
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertIn("blocks from before are not in it", said.stdout)
+        text = page.read_text("ascii")
+        self.assertIn("Of what it took within", text)
+        self.assertRegex(text, r'"points":\s*\[\[[\d.]+,\s*\d+,\s*\d+,\s*\d+\]')
+        self.until_off(pid)
+
+    def test_the_report_of_an_idle_one(self) -> None:
+        """Its memory is there all the same."""
+        pid, page = self.ready(), self.folder / "page.html"
+        said = hakmem("report", str(pid), "--seconds", "0.2", "-o", str(page))
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertIn("it took no memory beyond its caches meanwhile", said.stdout)
+        self.assertIn("less never touched", page.read_text("ascii"))
+        assert self.process.stdin is not None
+        self.assertIn("took no memory beyond its caches within 0.2 s", self.refused("profile", str(pid), "--seconds", "0.2"))
+
+    def test_without_an_unwinder(self) -> None:
+        """None is opened in the middle of malloc, where the loader's lock may be held."""
+        pid = self.ready(GROWS)
+        said = hakmem("profile", str(pid), "--seconds", "0.5").stdout
+        self.assertIn("stacks are by frame pointers, as it has no libgcc_s.so.1 loaded", said)
+        self.assertNotIn("libgcc_s", Path(f"/proc/{pid}/maps").read_text())
+        self.until_off(pid)
+
+    def test_all_threads(self) -> None:
+        code = UNWINDS + (
+            "import threading\ndef work(kept=None):\n    kept = []\n    while True: kept.append(bytes(40000)); time.sleep(0.001)\n"
+            "for _ in range(4): threading.Thread(target=work, daemon=True).start()\nprint('ready', flush=True); time.sleep(600)"
+        )
+        pid = self.ready(code)
+        found = take(pid, 1.0)
+        self.assertGreater(self.live_range(found)[1], 20 << 20)
+        self.until_off(pid)
+
+    def test_a_fork_meanwhile(self) -> None:
+        """The child, whose samples nobody reads, ends its sampling."""
+        code = UNWINDS + (
+            "import os, sys\nprint('ready', flush=True)\ninput()\n"
+            "if os.fork() == 0:\n    print(os.getpid(), flush=True)\nkept = []\n"
+            "while True: kept.append(bytes(40000)); time.sleep(0.005)"
+        )
+        pid = self.ready(code)
+        assert self.process.stdin is not None
+        with sampled(pid) as sampling:
+            self.process.stdin.write("fork\n")
+            self.process.stdin.flush()
+            child = int(line_of(self.process))
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+            sampling.await_answer(20)
+            self.assertTrue(sampling.answered)
+            self.until_off(child)
+            self.assertEqual(switches(pid)["profile"], 1)
+        self.until_off(pid)
+
+    def test_one_that_ends_meanwhile(self) -> None:
+        pid = self.ready(GROWS)
+        asker = subprocess.Popen([COMMAND, "profile", str(pid), "--seconds", "60"], env=clean_environment(),
+                                 stderr=subprocess.PIPE, text=True)
+        while not switches(pid)["profile"]:
+            time.sleep(0.02)
+        self.process.kill()
+        self.process.wait()
+        said = asker.communicate(timeout=60)[1]
+        self.assertEqual((asker.returncode, said), (2, f"hakmem: there is no process {pid}\n"))
+
+    def test_one_that_execs_meanwhile(self) -> None:
+        """The program before is what was asked; the one after is left alone."""
+        code = UNWINDS + (
+            "import os, sys\nkept = [bytes(n) for n in range(20000)]\nprint('ready', flush=True)\ninput()\n"
+            "os.execv('/bin/sh', ['sh', '-c', 'echo there; read x'])"
+        )
+        pid = self.ready(code)
+        assert self.process.stdin is not None
+        with self.assertRaisesRegex(Refusal, "became another program"), sampled(pid) as sampling:
+            self.process.stdin.write("exec\n")
+            self.process.stdin.flush()
+            self.assertEqual(line_of(self.process), "there")
+            sampling.await_answer(1)
+        self.assertEqual(switches(pid), OFF)
+
+    def test_an_asker_that_is_stopped_or_killed(self) -> None:
+        pid = self.ready(GROWS)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            asker = subprocess.Popen([COMMAND, "profile", str(pid), "--seconds", "60"], env=clean_environment(),
+                                     stderr=subprocess.PIPE, text=True)
+            while not switches(pid)["profile"]:
+                time.sleep(0.02)
+            asker.send_signal(number)
+            said = asker.communicate(timeout=60)[1]
+            self.assertEqual(asker.returncode, -number)
+            if number != signal.SIGKILL:
+                self.assertEqual(said, f"hakmem: stopped by {number.name}\n")
+                self.until_off(pid)
+        self.assertEqual(switches(pid)["lent"], 1, "it samples on, and the next one ends that")
+        take(pid, 0.2)
+        self.until_off(pid)
+
+    def test_one_that_samples_by_itself_goes_on(self) -> None:
+        pid = self.ready(GROWS, profile="on")
+        found = take(pid, 0.1)
+        self.assertEqual(found.seconds, 0)
+        self.assertGreater(self.live_range(found)[1], 40 << 20, "it has what was taken before, too")
+        self.assertEqual(switches(pid), {"profile": 1, "frames": 0, "lent": 0})
+
+    @unittest.skipIf(os.geteuid() != 0, "only root has other users' processes")
+    def test_another_users(self) -> None:
+        pid = self.ready(GROWS)
+        self.assertIn("another user's", self.refused("profile", str(pid), user=NOBODY))
+        self.assertIn("another user's", self.refused("report", str(pid), user=NOBODY))
+        self.assertEqual(switches(pid), OFF)
+
+    @unittest.skipIf(subprocess.run(["unshare", "-pmf", "true"], check=False).returncode, "no namespaces here")
+    def test_in_a_container_with_its_own_root(self) -> None:
+        inside = self.folder / "inside"
+        inside.mkdir()
+        line = 'mount -t tmpfs none "$0" && cp -L /usr/bin/python3 "$0/program" && exec env "$@"'
+        outer = subprocess.Popen(
+            ["unshare", "-pmf", "--mount-proc", "--kill-child", "sh", "-c", line, str(inside), f"LD_PRELOAD={LIBRARY}",
+             "PYTHONMALLOC=malloc", str(inside / "program"), "-c", UNWINDS + GROWS],
+            env=clean_environment(), stdout=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(end, outer)
+        self.assertEqual(line_of(outer), "ready")
+        pid = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().strip()
+        self.assertIn("blocks that the program has", hakmem("top", "--once", pid).stdout)
+        said = hakmem("profile", pid, "--seconds", "0.5", "--rows", "0").stdout
+        self.assertRegex(said, r" _?Py[A-Z]\w+\n|Py_BytesMain", "named by the file that it has there")
+
+    def test_hostile_samples(self) -> None:
+        pid = self.ready(UNWINDS + GROWS)
+        take(pid, 0.3)
+        true = Memory.read
+        for value in (0x4141414141414141, (1 << 64) - 1, 0x7FF0000000000000):
+            count = [0]
+
+            def lying(memory: Memory, address: int, size: int) -> bytes:
+                data = true(memory, address, size)
+                count[0] += 1
+                return value.to_bytes(8, "little") * (size // 8) if size in (8, 16, 24) and count[0] % 5 == 0 else data
+
+            start = time.monotonic()
+            with mock.patch.object(Memory, "read", lying):
+                try:
+                    profile_in_memory(pid)
+                except Refusal as refusal:
+                    self.assert_one_line(f"hakmem: {refusal}\n")
+            self.assertLess(time.monotonic() - start, 60)
 
 
 if __name__ == "__main__":

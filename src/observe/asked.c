@@ -25,6 +25,7 @@ static void sample_from_now(bool on) {
   hak_store(&g_settings.profile_frames, hak_load(&g_asked.frames) != 0);
   if (on) hak_backtrace_take_unwinder(hak_load(&g_asked.unwind), hak_load(&g_asked.address));
   hak_store(&g_settings.profile, on);
+  hak_store(&g_account.lent, on);
   hak_fork_watch();
   hak_calls_heed();
   hak_magazine_mark_all();

@@ -8,11 +8,11 @@
  *               asker: answer = 0, unwind, address, frames, then g_account.asked = 1 | 2
  *               next slow path of any thread: asked = 0; profile = on | off; answer = 1 done | 2 refused
  *
- *           Blocks from before the request have no sample. The unwinder cannot be opened here, inside malloc, where the
+ *           Blocks from before the request have no sample. A fork's child ends the sampling. The unwinder cannot be opened here, inside malloc, where the
  *           loader's lock may be held: the asker names the functions of a libgcc that the program has loaded. Where the
  *           program has none, `frames` has stacks read by frame pointers.
  * owner     g_asked: the asker, until `asked` is 0 again.
- * orders    `asked` is written last, and exchanged for 0; `answer` is stored with release.
+ * orders    `asked` is written last, and exchanged for 0 (cache/account.h); `answer` is stored with release.
  * failure   A program that runs with raised rights refuses. A program without slow paths does not answer.
  * not here  The asker: cli/hakmem/reading/asking.py. The setting's other sources: tables/settings.h.
  */
@@ -23,7 +23,6 @@
 
 #include "base/bits.h"
 
-enum hak_asked_what { HAK_ASKED_NOTHING, HAK_ASKED_SAMPLE, HAK_ASKED_REST };
 enum hak_asked_answer { HAK_ANSWER_NONE, HAK_ANSWER_DONE, HAK_ANSWER_REFUSED };
 
 struct hak_asked {

@@ -17,7 +17,7 @@
   __asm__(".pushsection .hakmem.needs, \"e\", %progbits\n.quad hak_layout\n.popsection")
 
 #define HAK_LAYOUT_VERSION 6
-#define HAK_LAYOUT_NUMBERS 121
+#define HAK_LAYOUT_NUMBERS 123
 extern HAK_HIDDEN const uint32_t hak_layout[HAK_LAYOUT_NUMBERS];
 
 #endif
