@@ -8,9 +8,9 @@
  *               asker: answer = 0, unwind, address, frames, then g_account.asked = 1 | 2
  *               next slow path of any thread: asked = 0; profile = on | off; answer = 1 done | 2 refused
  *
- *           Blocks from before the request have no sample. A fork's child ends the sampling. The unwinder cannot be opened here, inside malloc, where the
- *           loader's lock may be held: the asker names the functions of a libgcc that the program has loaded. Where the
- *           program has none, `frames` has stacks read by frame pointers.
+ *           Blocks from before the request have no sample. A fork's child ends the sampling. The unwinder cannot be
+ *           opened here, inside malloc, where the loader's lock may be held: the asker names the functions of a libgcc
+ *           that the program has loaded. Where the program has none, `frames` has stacks read by frame pointers.
  * owner     g_asked: the asker, until `asked` is 0 again.
  * orders    `asked` is written last, and exchanged for 0 (cache/account.h); `answer` is stored with release.
  * failure   A program that runs with raised rights refuses. A program without slow paths does not answer.

@@ -30,8 +30,8 @@ COMMAND = Command(
     written for that, as a debugger would.
 
     Functions, files and lines come from the programs with the same build-ids, or from their debug files.""",
-    "0 it was printed; 1 OUT cannot be written; 2 bad usage, no such process, one that makes no profile, or a file that is "
-    "none.",
+    "0 it was printed; 1 OUT cannot be written; 2 bad usage, no such process, one that cannot be asked or took nothing, "
+    "or a file that is none.",
     perform,
     (
         output("OUT", "Write the profile there, named and gzipped, for `go tool pprof` and the like."),
