@@ -12,6 +12,7 @@
 #include "base/atomic.h"
 #include "cache/account.h"
 #include "cache/magazine.h"
+#include "os/allowed.h"
 #include "os/fork.h"
 #include "os/given.h"
 #include "record/profile_backtrace.h"
@@ -20,13 +21,15 @@
 
 HAK_RARE struct hak_asked g_asked;
 
-/* As hak_heap_settings_changed after the setting `profile`, but from inside malloc. */
+/* As hak_heap_settings_changed after the setting `profile`, but from inside malloc. In a sandbox no kernel calls that
+ * malloc does not need: one checks a page of a stack, another blocks signals while a fork is noticed. */
 static void sample_from_now(bool on) {
-  hak_store(&g_settings.profile_frames, hak_load(&g_asked.frames) != 0);
+  bool bare = (hak_load(&g_asked.how) & HAK_HOW_BARE) != 0 || !hak_load(&g_allowed);
+  hak_store(&g_settings.profile_frames, !bare && (hak_load(&g_asked.how) & HAK_HOW_FRAMES) != 0);
   if (on) hak_backtrace_take_unwinder(hak_load(&g_asked.unwind), hak_load(&g_asked.address));
   hak_store(&g_settings.profile, on);
   hak_store(&g_account.lent, on);
-  hak_fork_watch();
+  if (!bare) hak_fork_watch();
   hak_calls_heed();
   hak_magazine_mark_all();
 }

@@ -1,24 +1,27 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Has another process sample its calls for a while, by the mailbox that its next slow path reads (src/observe/asked.h).
 
-    /proc/PID/mem <- unwinder, answer = 0, then asked = 1   no signal, no stop; the kernel allows it as to a debugger
+    /proc/PID/mem <- unwinder, how, then asked = 1   no signal, no stop; the kernel allows it as to a debugger
     a slow path of the process -> profile = on, answer = 1
     in the end                 <- asked = 2                 also when this command is stopped
 
-The unwinder is the one of a libgcc that the process has loaded: in the middle of malloc none can be opened.
+The unwinder is the one of a libgcc that the process has loaded: in the middle of malloc none can be opened. Without one
+stacks are by frame pointers; in a sandbox, which may forbid the kernel call that checks a page, not even that.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
-from hakmem.reading.living import refuse_if_gone
+from hakmem.reading.living import refuse_if_ending, refuse_if_gone
 from hakmem.reading.tables import Changed, Memory, Tables, segments_of
 
 PT_DYNAMIC = 2
@@ -27,6 +30,7 @@ SYMBOL = struct.Struct("<IBBHQQ")
 DYNAMIC_MOST, SYMBOLS_MOST, STRINGS_MOST = 1 << 10, 1 << 14, 1 << 20
 LIBGCC, UNWIND, ADDRESS = "/libgcc_s.so.1", b"_Unwind_Backtrace", b"_Unwind_GetIP"
 SAMPLE, REST = 1, 2
+FRAMES, BARE = 1, 2
 DONE, REFUSED = 1, 2
 PAUSE_SECONDS = 0.01
 
@@ -71,7 +75,19 @@ def unwinder_of(memory: Memory) -> tuple[int, int]:
     return 0, 0
 
 
+def is_filtered(pid: int) -> bool:
+    """By a seccomp filter in any thread: it may end the process for a kernel call that malloc itself does not make."""
+    try:
+        texts = [file.read_text("utf-8", "replace") for file in Path(f"/proc/{pid}/task").glob("*/status")]
+    except OSError:
+        return True
+    return any(re.search(r"(?m)^Seccomp:\s*[12]$", text) for text in texts)
+
+
 # ---- the mailbox ----
+
+WHOLE, BY_FRAMES, CALLERS = range(3)  # stacks: unwound; by frame pointers; the callers of malloc alone
+
 
 @dataclass
 class Sampling:
@@ -80,7 +96,8 @@ class Sampling:
     memory: Memory
     tables: Tables
     was_on: bool  # it samples by itself: nothing is switched
-    unwinds: bool  # stacks are whole; else by frame pointers
+    stacks: int = WHOLE
+    is_bare: bool = False  # in a sandbox: it makes no kernel calls but those of malloc
     frames: int = 0  # its setting profile_frames, from before
     answered: bool = False
 
@@ -91,7 +108,8 @@ class Sampling:
         return self.tables.at["asked"] + self.tables.n[name]
 
     def ask(self, what: int, frames: int) -> None:
-        self.memory.write(self.field("asked_frames"), frames, 4)
+        how = FRAMES * frames | BARE * self.is_bare
+        self.memory.write(self.field("asked_how"), how, 4)
         self.memory.write(self.field("asked_answer"), 0, 4)
         self.memory.write(self.asked_at(), what, 1)
 
@@ -100,10 +118,12 @@ class Sampling:
 
     def begin(self) -> None:
         unwind, address = unwinder_of(self.memory)
-        self.unwinds = unwind != 0
+        self.is_bare = is_filtered(self.memory.pid)
+        if not unwind:
+            self.stacks = CALLERS if self.is_bare else BY_FRAMES
         self.memory.write(self.field("asked_unwind"), unwind, 8)
         self.memory.write(self.field("asked_address"), address, 8)
-        self.ask(SAMPLE, self.frames if self.unwinds else 1)
+        self.ask(SAMPLE, {WHOLE: self.frames, BY_FRAMES: 1, CALLERS: 0}[self.stacks])
 
     def await_answer(self, seconds: float) -> None:
         """For so long at most; `answered` says whether it came."""
@@ -136,7 +156,7 @@ def sampling_of(memory: Memory) -> Sampling:
     tables = Tables(memory)
     lent = memory.number(tables.at["account"] + tables.n["lent"], 1) != 0  # by a command that was killed
     was_on = tables.setting("profile") != 0 and not lent
-    return Sampling(memory, tables, was_on, True, 0 if lent else tables.setting("profile_frames"))
+    return Sampling(memory, tables, was_on, frames=int(not lent and tables.setting("profile_frames") != 0))
 
 
 @contextmanager
@@ -154,7 +174,7 @@ def sampled(pid: int) -> Iterator[Sampling]:
                 if not sampling.was_on:
                     sampling.end()
     except (Changed, struct.error):
-        refuse_if_gone(pid)
+        refuse_if_ending(pid)
         raise Refusal(f"process {pid} became another program while it was sampled") from None
     finally:
         memory.close()

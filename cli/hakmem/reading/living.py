@@ -10,11 +10,13 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
 
 ENDED = ("Z", "X")
+ENDING_SECONDS = 2.0
 SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 ADVICE = {
     "1": "run hakmem as root (sudo hakmem ...), or sysctl kernel.yama.ptrace_scope=0 first",
@@ -67,6 +69,19 @@ def refuse_if_gone(pid: int) -> None:
     """What a process that has ended kept would else read as empty."""
     if (why := why_gone(pid)) is not None:
         raise Refusal(why)
+
+
+def refuse_if_ending(pid: int) -> None:
+    """As refuse_if_gone, of a process whose memory has just gone: one that ends has nothing mapped for a moment."""
+    deadline = time.monotonic() + ENDING_SECONDS
+    while time.monotonic() < deadline:
+        refuse_if_gone(pid)
+        try:
+            if Path(f"/proc/{pid}/maps").read_bytes():
+                return
+        except OSError:
+            pass
+        time.sleep(0.01)
 
 
 def is_mine(pid: int) -> bool:

@@ -36,9 +36,9 @@ NAMES = tuple(
     states told_stride told_name told_help footprint_span footprint_big footprint_empty runs_units runs_free_pages
     runs_dirty_pages range_mapped big_live_bytes big_live_blocks big_kept_bytes big_empty_bytes piece_empty
     version_bytes meta_own cost_first_call cost_first_page cost_now_call cost_now_page cost_call cost_page count_calls
-    big_threshold asked lent asked_unwind asked_address asked_frames asked_answer""".split()
+    big_threshold asked lent asked_unwind asked_address asked_how asked_answer""".split()
 )
-SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
+SHIFTS, STRIDES = ("unit_shift", "page_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = (
     "layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table", "settings", "meta",
     "rent", "counter", "counter_names", "counter_helps", "tally", "told", "version", "footprint", "runs", "meta_first", "cost",
@@ -54,6 +54,7 @@ PROBES = 1 << 12  # a table that is half empty has no row that is so far from it
 PATH_MOST, PAGE_BYTES = 1 << 12, 1 << 12
 PACK_MOST = 1 << 10  # blocks of a pack that are read
 LINKED_MOST = 1 << 20
+READS_MOST, BYTES_MOST = 1 << 24, 1 << 36  # of one look; the tables of 1 TiB take less
 MOST = 1 << 28  # bytes that are read at once; what says more is no table
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \S+\s*(.*)")
 
@@ -99,6 +100,7 @@ class Memory:
         except (FileNotFoundError, ProcessLookupError):
             raise gone(pid) from None
         found = (LINE.match(line) for line in self.maps.splitlines())
+        self.reads = self.bytes = 0
         self.areas = [Area(int(m[1], 16), int(m[2], 16), m[3], int(m[4], 16), m[5]) for m in found if m]
 
     def close(self) -> None:
@@ -110,6 +112,9 @@ class Memory:
     def read(self, address: int, size: int) -> bytes:
         if not 0 <= size <= MOST or not 0 <= address < 1 << 62:
             raise Changed
+        self.reads, self.bytes = self.reads + 1, self.bytes + size
+        if self.reads > READS_MOST or self.bytes > BYTES_MOST:
+            raise Refusal(f"process {self.pid}: its tables have no end")
         try:
             data = os.pread(self.file, size, address)
         except OSError as failure:
