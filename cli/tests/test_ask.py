@@ -19,6 +19,7 @@ from unittest import mock
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
 
 from hakmem.base.errors import Refusal
+from hakmem.profiling.columns import fitting
 from hakmem.profiling.from_outside import Outside, start_line, take
 from hakmem.reading import living, memory_page, tables
 from hakmem.reading.asking import BY_FRAMES, CALLERS, WHOLE, sampled
@@ -231,6 +232,15 @@ class Refusals(Asked):
         pid = self.ready()
         with mock.patch.object(memory_page, "heap_of", side_effect=Changed), self.assertRaisesRegex(Refusal, "faster than"):
             page_in_memory(pid)
+
+
+class Narrow(unittest.TestCase):
+    def test_names_stay(self) -> None:
+        heads, row = ("itself", "range", "share", "share", "function"), ("1.0 MiB", "0.5 to 2.0 MiB", "99.0 %", "1.0 %", "f")
+        leave = ("share", "range")
+        for width, shown in ((200, [0, 1, 2, 3, 4]), (60, [0, 1, 4]), (40, [0, 4]), (1, [0, 4])):
+            self.assertEqual(fitting(heads, [row], leave, width), shown)
+        self.assertEqual(fitting(heads, [], leave, 200), [0, 1, 2, 3, 4])
 
 
 class Listed(Asked):

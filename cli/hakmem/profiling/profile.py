@@ -16,13 +16,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
-from rich import box
-from rich.table import Table
-
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text
+from hakmem.profiling.columns import print_columns
 from hakmem.reading.estimate import (
     NOTHING,
     Evidence,
@@ -46,6 +44,7 @@ from hakmem.reading.table_file import ANY_VERSION
 VARIABLE = "HAKMEM_PROFILE_FILE"
 SECONDS_MOST = 10
 FRAMES_SHOWN = 16
+LEAVE = ("ever", "blocks in use", "share", "with callees", "range (95 %)")  # columns, on a narrow terminal
 ORDERS = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
 
 
@@ -251,19 +250,17 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
     at, sums = columns(profile), totals(profile)
     column = at[wishes.by]
     rows = sorted(rows_of(profile, names).items(), key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     ranges = is_sampled(profile) and wishes.by == "inuse_space"
-    for name in ("itself", *(("range (95 %)",) * ranges), "share", "with callees", "share", "blocks in use", "ever"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("function", overflow="fold")
-    for function, row in rows[: wishes.rows or None]:
-        table.add_row(
+    heads = ("itself", *(("range (95 %)",) * ranges), "share", "with callees", "share", "blocks in use", "ever", "function")
+    cells = [
+        (
             size_text(wishes.by, row.flat[column]), *([row_range(row, column, profile.period)] if ranges else []),
             share(row.flat[column], sums[column]),
             size_text(wishes.by, row.cum[column]), share(row.cum[column], sums[column]),
             f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), printable(function),
-        )
-    stdout_console().print(table)
+        ) for function, row in rows[: wishes.rows or None]
+    ]
+    print_columns(heads, cells, LEAVE)
 
 
 def row_range(row: Row, column: int, period: int) -> str:

@@ -98,10 +98,10 @@ def stacks_in(tables: Tables, since: Mark) -> dict[int, tuple[int, Stack]]:
 def table_in(tables: Tables, since: Mark) -> Table:
     program = printable(Path(f"/proc/{tables.memory.pid}/comm").read_text("utf-8", "replace").strip())
     (sampled, lost), in_use = counted(tables), page_from(tables).value("in_use")
-    facts = Facts(
-        tables.memory.pid, since.wall_ns, tables.setting("profile_bytes"), max(0, sampled - since.sampled),
-        max(0, lost - since.lost), 0, 0, program, in_use,
-    )
+    facts = Facts(**dict.fromkeys(Facts._fields, 0) | {
+        "pid": tables.memory.pid, "since_ns": since.wall_ns, "mean": tables.setting("profile_bytes"),
+        "sampled": max(0, sampled - since.sampled), "lost": max(0, lost - since.lost), "program": program, "in_use": in_use,
+    })
     stacks = stacks_in(tables, since)
     rows = [(each.address, each.bytes, each.asked, each.weight, stacks[each.stack][0])
             for each in samples_of(tables) if each.stack in stacks and each.taken_ns >= since.clock_ns]
@@ -118,6 +118,8 @@ def profile_from(memory: Memory, since: Mark) -> Any:
     builder.add_samples()
     builder.add_comment(lost, Path(f"/proc/{memory.pid}/exe"))  # a file that it has mapped: it runs
     profile.time_nanos = since.wall_ns
+    if since.clock_ns:
+        profile.duration_nanos = max(0, time.clock_gettime_ns(time.CLOCK_MONOTONIC) - since.clock_ns)
     return profile
 
 

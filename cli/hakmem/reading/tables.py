@@ -54,7 +54,7 @@ PROBES = 1 << 12  # a table that is half empty has no row that is so far from it
 PATH_MOST, PAGE_BYTES = 1 << 12, 1 << 12
 PACK_MOST = 1 << 10  # blocks of a pack that are read
 LINKED_MOST = 1 << 20
-READS_MOST, BYTES_MOST = 1 << 24, 1 << 36  # of one look; the tables of 1 TiB take less
+READS_MOST, BYTES_MOST = 1 << 24, 1 << 36  # of one look; the tables of 256 GiB take less
 MOST = 1 << 28  # bytes that are read at once; what says more is no table
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \S+\s*(.*)")
 
