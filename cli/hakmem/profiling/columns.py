@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
-from hakmem.base.console import stdout_console
+from hakmem.base.console import COLUMNS_MOST, stdout_console
 
 NAME_LEAST, BETWEEN = 24, 3  # letters: of the names, and around a figure
 
@@ -25,9 +25,10 @@ def fitting(heads: Sequence[str], cells: Sequence[Sequence[str]], leave: Sequenc
 
 
 def print_columns(heads: Sequence[str], cells: Sequence[Sequence[str]], leave: Sequence[str]) -> None:
-    """leave: heads of columns that may be left out, the first one first."""
+    """leave: heads of columns that may be left out on a terminal, the first one first. A file or pipe gets them all."""
     console = stdout_console()
-    shown, last = fitting(heads, cells, leave, console.width), len(heads) - 1
+    width = console.width if console.is_terminal else COLUMNS_MOST
+    shown, last = fitting(heads, cells, leave, width), len(heads) - 1
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for n in shown:
         table.add_column(heads[n], justify="left" if n == last else "right", no_wrap=n < last, overflow="fold")
