@@ -23,7 +23,7 @@ set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thre
   tables/calls tables/counters tables/shared_file learn/decisions learn/policy learn/learn
   learn/policy_read learn/policy_write learn/past os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
   learn/caches reclaim/trigger learn/extra_class reclaim/drain_idle reclaim/release_all reclaim/peak_limit cache/after_fork reclaim/background_thread
-  observe/stats observe/stats_page cache/account entry/due entry/heap entry/oom entry/thread record/trace record/trace_chunks
+  observe/asked observe/stats observe/stats_page cache/account entry/due entry/heap entry/oom entry/thread record/trace record/trace_chunks
   record/trace_modules os/catch record/profile_ages record/profile_backtrace record/profile_images record/profile_proto record/profile_samples record/profile_write
   learn_absent/absent entry/profiling blocks/slab_sampled observe/report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)

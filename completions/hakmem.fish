@@ -51,7 +51,7 @@ end
 
 complete -c hakmem -f
 set -g __hakmem_commands 'run' 'exec' 'top' 'report' 'profile' 'explain' 'doctor' 'address' 'decisions' 'env' 'learn' 'path' 'policy' 'replay' 'sites' 'stats' 'trace'
-set -g __hakmem_values 'run --runs' 'run --peer' 'run --allocators' 'run --load' 'run --rest' 'run --html' 'run --stdin' 'run --build' 'run --library' 'exec --mode' 'exec --price' 'exec --set' 'exec --build' 'exec --library' 'top --interval' 'report --output' 'report -o' 'report --seconds' 'report --file' 'profile --output' 'profile -o' 'profile --rows' 'profile --by' 'explain --seconds' 'doctor --build' 'doctor --library' 'address --pid' 'address -p' 'decisions --replay' 'decisions --last' 'decisions --build' 'env --shell' 'env --mode' 'env --price' 'env --set' 'env --build' 'env --library' 'learn --output' 'learn -o' 'learn --runs' 'learn --mode' 'learn --build' 'learn --library' 'path --flavour' 'path --build' 'replay --allocator' 'replay --rounds' 'replay --touch' 'replay --process' 'replay --build' 'replay --library' 'sites --trace' 'sites --least' 'sites --rows' 'sites --csv' 'sites --build' 'sites --library' 'trace --output' 'trace -o' 'trace --build' 'trace --library'
+set -g __hakmem_values 'run --runs' 'run --peer' 'run --allocators' 'run --load' 'run --rest' 'run --html' 'run --stdin' 'run --build' 'run --library' 'exec --mode' 'exec --price' 'exec --set' 'exec --build' 'exec --library' 'top --interval' 'report --output' 'report -o' 'report --seconds' 'report --file' 'profile --output' 'profile -o' 'profile --rows' 'profile --by' 'profile --seconds' 'explain --seconds' 'doctor --build' 'doctor --library' 'address --pid' 'address -p' 'decisions --replay' 'decisions --last' 'decisions --build' 'env --shell' 'env --mode' 'env --price' 'env --set' 'env --build' 'env --library' 'learn --output' 'learn -o' 'learn --runs' 'learn --mode' 'learn --build' 'learn --library' 'path --flavour' 'path --build' 'replay --allocator' 'replay --rounds' 'replay --touch' 'replay --process' 'replay --build' 'replay --library' 'sites --trace' 'sites --least' 'sites --rows' 'sites --csv' 'sites --build' 'sites --library' 'trace --output' 'trace -o' 'trace --build' 'trace --library'
 set -g __hakmem_runners 'run' 'exec' 'doctor' 'learn' 'sites' 'trace'
 
 complete -c hakmem -n '__hakmem_is ' -a run -d 'Run a program on HAKMEM and on glibc, and say what each needed: or on all allocators'
@@ -113,6 +113,7 @@ complete -c hakmem -n '__hakmem_is profile' -l output -s o -rF -d 'Write the pro
 complete -c hakmem -n '__hakmem_is profile' -l leaks -d 'The live blocks by stack, instead of functions'
 complete -c hakmem -n '__hakmem_is profile' -l rows -x -d 'So many functions or stacks; 0: all'
 complete -c hakmem -n '__hakmem_is profile' -l by -x -d 'Order functions by inuse_space, inuse_objects, alloc_space or alloc_objects'
+complete -c hakmem -n '__hakmem_is profile' -l seconds -x -d 'For how long a process that was started without a profile samples'
 complete -c hakmem -n '__hakmem_is profile' -l help -s h -d 'Show this message and exit'
 complete -c hakmem -n '__hakmem_is explain' -l seconds -x -d 'Look again after so many seconds, and say what grew'
 complete -c hakmem -n '__hakmem_is explain' -l json -d 'Print JSON'

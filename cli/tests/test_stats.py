@@ -16,7 +16,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.stats_page import COUNTER, EXTENT, HEADER, MAGIC, ROW, Extent, Row, find_page, page_of, read_page
+from hakmem.reading.find_page import find_page
+from hakmem.reading.stats_page import COUNTER, EXTENT, HEADER, MAGIC, ROW, Extent, Row, page_of, read_page
 from hakmem.watching.once import metric_name
 
 PYTHON = "/usr/bin/python3"
@@ -117,9 +118,11 @@ class Live(Shown):
             self.assertIn("kernel_map", printed)
 
     def test_a_forks_child_writes_nothing(self) -> None:
+        """What is shown of it is from its memory."""
         process = self.started("import os\nif os.fork() == 0:\n    print(os.getpid(), flush=True); input()\nos.wait()")
         child = line_of(process)
-        self.assertIn("keeps no statistics", self.refused("top", "--once", child))
+        self.assertTrue(find_page(child).in_memory)
+        self.assertEqual([file.name for file in self.folder.iterdir()], [f"s.{process.pid}"])
 
     def test_rows_are_those_of_the_tables(self) -> None:
         process = self.started(READY)
@@ -199,7 +202,7 @@ class Refused(Shown):
         self.addCleanup(other.wait)
         self.addCleanup(other.kill)
         self.assertIn(f"no process {ended.pid}", self.refused("top", "--once", str(ended.pid)))
-        self.assertIn("HAKMEM_STATS_FILE", self.refused("top", "--once", str(other.pid)))
+        self.assertIn("does not run on HAKMEM", self.refused("top", "--once", str(other.pid)))
         self.assertIn("no process", self.refused("top", "--once", "999999999"))
         self.assertIn("top needs a terminal", self.refused("top", "999999999"))
 
@@ -263,8 +266,8 @@ class Refused(Shown):
         self.assertEqual((page.extents, page.left_out), ((Extent(1, 2, 3),), 5))
 
     def test_wrong_use(self) -> None:
-        for wrong in (("stats",), ("stats", "1", "--json", "--prometheus"), ("top",), ("top", "x"), ("top", "0"),
-                      ("top", "--once"), ("top", "--once", "--json", "--prometheus", "1"), ("top", "--json", "1"),
+        for wrong in (("stats",), ("stats", "1", "--json", "--prometheus"), ("top", "x"), ("top", "0"),
+                      ("top", "--prometheus"), ("top", "--json"), ("top", "--once", "--json", "--prometheus", "1"), ("top", "--json", "1"),
                       ("top", "--prometheus", "1")):
             self.refused(*wrong)
 

@@ -38,17 +38,28 @@ enum { HAK_BACKGROUND_WORTH = 1 << 20 };
 /* [bytes] The same while a single thread of several allocates. */
 enum { HAK_BACKGROUND_WORTH_LONE = 4 << 20 };
 
+/* What another process asks for: to sample calls, and to end that. */
+enum { HAK_ASKED_NOTHING, HAK_ASKED_SAMPLE, HAK_ASKED_REST };
+
 /* Work due at the head of a slow path (entry/due.c). */
 enum { HAK_DUE_RECLAIM = 1, HAK_DUE_COUNT = 2, HAK_DUE_SHOW = 4, HAK_DUE_DRAIN = 8 };
+enum { HAK_DUE_SELDOM = HAK_DUE_DRAIN | 0xff00 }; /* of `work`: a drain, or any request */
 
 struct hak_account {
   int64_t freed_bytes; /* since the last reclaim, while the background thread is asleep */
   int64_t net_bytes;   /* put back to slabs minus taken from slabs */
   int64_t due_bytes;   /* net_bytes above this threshold makes a reclaim due */
-  uint8_t due;         /* HAK_DUE_RECLAIM: past a threshold; HAK_DUE_DRAIN: a thread found no budget */
+  union {
+    uint16_t work; /* due, in the low byte, and asked, in one load */
+    struct {
+      uint8_t due;   /* HAK_DUE_RECLAIM: past a threshold; HAK_DUE_DRAIN: a thread found no budget */
+      uint8_t asked; /* written by another process (observe/asked.h) */
+    };
+  };
   uint8_t counts;      /* HAK_DUE_COUNT while slow paths are counted, else 0 */
   uint8_t shows;       /* HAK_DUE_SHOW if there is a statistics page, else 0 */
   bool watched;        /* the background thread is awake */
+  bool lent;           /* calls are sampled for another process, which ends that (observe/asked.h) */
   uint64_t refused_ms; /* when no background thread could start; 0: never, or the last attempt succeeded */
   uint64_t lone_ms;    /* when the kernel last counted no thread beside the one with magazines; 0: never */
 };
@@ -59,8 +70,9 @@ static inline uint8_t hak_account_always(void) {
   return (uint8_t)(hak_load(&g_account.counts) | hak_load(&g_account.shows));
 }
 
-/* True if work is due: the repair of a fork's child, a reclaim, a drain, counting slow paths, showing the state. */
-static inline bool hak_account_is_due(void) { return hak_after_fork_is_due() || hak_load(&g_account.due); }
+/* True if work is due: the repair of a fork's child, a reclaim, a drain, counting slow paths, showing the state, or a
+ * request of another process. */
+static inline bool hak_account_is_due(void) { return hak_after_fork_is_due() || hak_load(&g_account.work) != 0; }
 
 /* Makes a reclaim due at the next slow path. */
 static inline void hak_account_request(void) {
@@ -71,6 +83,11 @@ static inline bool hak_account_is_requested(void) { return (hak_load(&g_account.
 /* Makes a drain of idle threads' magazines due at the next slow path: a thread found no budget. */
 static inline void hak_account_starve(void) {
   hak_store(&g_account.due, (uint8_t)(hak_load(&g_account.due) | HAK_DUE_DRAIN));
+}
+
+/* In a fork's child: ends a sampling that another process asked the parent for, as nobody reads the child's samples. */
+static inline void hak_account_rest(void) {
+  hak_store(&g_account.asked, (uint8_t)(hak_load(&g_account.lent) ? HAK_ASKED_REST : HAK_ASKED_NOTHING));
 }
 
 /* Counts slow paths from now on, or stops. */

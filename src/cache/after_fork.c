@@ -47,6 +47,7 @@ static void repair(void) {
   if (!hak_cas_acq_rel(&g_after_fork.generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
   hak_account_watch(false);
+  hak_account_rest();
   hak_big_forget_claims();
   hak_runs_forget_detached();
   hak_store_release(&g_after_fork.to_bury, hak_registry_first());

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* due.h: work due at the head of a slow path.
  *
- * what      In this order, each if due: a drain of idle threads' magazines, the repair after a fork, the release of
- *           aged free memory, the end of a learner's window, the statistics page.
+ * what      In this order, each if due: what another process asked for, a drain of idle threads' magazines, the repair
+ *           after a fork, the release of aged free memory, the end of a learner's window, the statistics page.
  * locks     None is held.
  * not here  When work is due: cache/account.h.
  */

@@ -18,15 +18,24 @@
 
 #include "blocks/big_internal.h"
 #include "blocks/depot.h"
+#include "cache/account.h"
 #include "cache/context.h"
 #include "cache/registry.h"
+#include "observe/asked.h"
+#include "observe/stats_page.h"
+#include "os/os.h"
 #include "record/profile_samples.h"
+#include "retain/cost.h"
+#include "retain/footprint.h"
 #include "retain/rent.h"
+#include "runs/runs_internal.h"
 #include "tables/classes.h"
+#include "tables/counters.h"
 #include "tables/meta.h"
 #include "tables/range.h"
 #include "tables/settings.h"
 #include "tables/site.h"
+#include "tables/snapshot.h"
 
 const uint32_t hak_layout[] = {
 #define NUMBER(name, value) (uint32_t)(value),
@@ -47,7 +56,9 @@ __asm__(
     "1: .long " TEXT_OF(HAK_LAYOUT_VERSION) ", " TEXT_OF(HAK_LAYOUT_NUMBERS) "\n"
     WHERE(hak_layout) WHERE(g_range) WHERE(g_class) WHERE(g_big) WHERE(g_big_piece) WHERE(g_site_table)
     WHERE(g_registry) WHERE(g_depot) WHERE(g_samples) WHERE(g_settings) WHERE(g_meta_newest)
-    WHERE(g_rent)
+    WHERE(g_rent) WHERE(g_counter) WHERE(hak_counter_names) WHERE(hak_counter_helps) WHERE(g_os_tally)
+    WHERE(hak_states_told) WHERE(hak_version_text) WHERE(g_footprint) WHERE(g_runs) WHERE(g_meta_first) WHERE(g_cost)
+    WHERE(g_snapshot) WHERE(g_account) WHERE(g_asked)
     "2:\n"
     ".popsection\n");
 

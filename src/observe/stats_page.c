@@ -41,7 +41,6 @@
 
 enum kind { COUNTED, STATE };
 enum unit { UNIT_pieces, UNIT_bytes, UNIT_ns };
-enum { NAME_BYTES = 24, HELP_BYTES = 96 };
 enum { TIMES = 8 };
 
 enum state {
@@ -57,14 +56,16 @@ enum { ROWS = (int)HAK_COUNTERS + (int)STATES, EXTENTS = 4096 };
 struct row {
   uint32_t kind, unit;
   uint64_t value;
-  char name[NAME_BYTES], help[HELP_BYTES];
+  char name[HAK_STATE_NAME_BYTES], help[HAK_STATE_HELP_BYTES];
 };
+
+static_assert((int)STATES == (int)HAK_STATES, "stats_page.h");
 
 struct page {
   char magic[8];
   uint32_t rows, row_bytes;
   uint64_t sequence, when_ns;
-  char version[16];
+  char version[HAK_VERSION_BYTES];
   uint32_t extents, extent_bytes;
   uint64_t left_out;
   struct row row[ROWS];
@@ -73,7 +74,9 @@ struct page {
 static_assert(offsetof(struct page, row) == 64 && sizeof(struct row) == 136, "stats_page.h");
 static_assert(offsetof(struct page, extent) == 64 + ROWS * sizeof(struct row), "stats_page.h");
 
-#define FITS(name, help) static_assert(sizeof #name <= NAME_BYTES && sizeof help <= HELP_BYTES, "too long: " #name);
+#define FITS(name, help)                                                                 \
+  static_assert(sizeof #name <= HAK_STATE_NAME_BYTES, "name too long: " #name); \
+  static_assert(sizeof help <= HAK_STATE_HELP_BYTES, "help too long: " #name);
 #define STAT(name, label, unit, help) FITS(name, help)
 #define STATE(name, unit, help) FITS(name, help)
 #include "tables/stats.def"
@@ -92,11 +95,7 @@ static HAK_RARE struct {
 
 /* ---- names, written at start ---- */
 
-/* Arrays of characters: pointers would need relocation by the loader. */
-static const struct told {
-  uint8_t unit;
-  char name[NAME_BYTES], help[HELP_BYTES];
-} told[STATES] = {
+HAK_RARE_CONSTANT const struct hak_state_told hak_states_told[STATES] = {
 #define STAT(name, label, unit, help) {UNIT_##unit, #name, help},
 #define STATE(name, unit, help) {UNIT_##unit, #name, help},
 #include "tables/stats.def"
@@ -104,13 +103,16 @@ static const struct told {
 #undef STATE
 };
 
+HAK_RARE_CONSTANT const char hak_version_text[HAK_VERSION_BYTES] =
+    VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH);
+
 static void name_counter(struct row *row, enum hak_counter_id id) {
   row->kind = COUNTED;
   hak_strcpy(row->name, hak_counter_name(id));
   hak_strcpy(row->help, hak_counter_help(id));
 }
 
-static void name_state(struct row *row, const struct told *of) {
+static void name_state(struct row *row, const struct hak_state_told *of) {
   row->kind = STATE;
   row->unit = of->unit;
   hak_strcpy(row->name, of->name);
@@ -120,11 +122,11 @@ static void name_state(struct row *row, const struct told *of) {
 static void name_all(struct page *page) {
   memset(page, 0, offsetof(struct page, extent));
   for (unsigned n = 0; n < HAK_COUNTERS; n++) name_counter(&page->row[n], (enum hak_counter_id)n);
-  for (unsigned n = 0; n < STATES; n++) name_state(&page->row[HAK_COUNTERS + n], &told[n]);
+  for (unsigned n = 0; n < STATES; n++) name_state(&page->row[HAK_COUNTERS + n], &hak_states_told[n]);
   page->rows = ROWS;
   page->row_bytes = sizeof(struct row);
   page->extent_bytes = sizeof(struct hak_extent_row);
-  hak_strcpy(page->version, VERSION_TEXT(HAK_VERSION_MAJOR, HAK_VERSION_MINOR, HAK_VERSION_PATCH));
+  hak_strcpy(page->version, hak_version_text);
   memcpy(page->magic, "HAKSTA02", sizeof page->magic);
 }
 

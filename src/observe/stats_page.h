@@ -35,9 +35,31 @@
 #ifndef HAK_OBSERVE_STATS_PAGE_H
 #define HAK_OBSERVE_STATS_PAGE_H
 
+#include <stdint.h>
+
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "cache/account.h"
+
+/* What the states are called, for this page and for readers in another process; from tables/stats.def. Arrays of
+ * characters: pointers would need relocation by the loader. */
+enum {
+#define STAT(name, label, unit, help) + 1
+#define STATE(name, unit, help) + 1
+  HAK_STATES = 0
+#include "tables/stats.def"
+#undef STAT
+#undef STATE
+};
+enum { HAK_STATE_NAME_BYTES = 24, HAK_STATE_HELP_BYTES = 96 };
+struct hak_state_told {
+  uint8_t unit; /* 0 none, 1 bytes, 2 ns */
+  char name[HAK_STATE_NAME_BYTES], help[HAK_STATE_HELP_BYTES];
+};
+extern HAK_HIDDEN const struct hak_state_told hak_states_told[HAK_STATES];
+
+enum { HAK_VERSION_BYTES = 16 };
+extern HAK_HIDDEN const char hak_version_text[HAK_VERSION_BYTES];
 
 /* Makes the page. Call at start, before there are threads. */
 void hak_stats_page_start(const char *path);

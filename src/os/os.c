@@ -2,7 +2,7 @@
 /* os.c: the kernel's services for all layers.
  *
  * what      Linux calls behind the contract of os.h.
- * owner     g_os: the page size, the processors and the tally of calls.
+ * owner     g_os: the page size and the processors; g_os_tally: the tally of calls.
  * orders    Relaxed; threads that come first at the same time store the same page size.
  * failure   NULL or false; errno is not touched.
  * not here  Policy.
@@ -45,19 +45,19 @@ static struct {
   unsigned barrier; /* 0: not requested yet, 1: registered, 2: refused */
   unsigned purges;  /* 0: not asked yet, 1: a purged page has gone, 2: it stays */
   bool torn;        /* a target of hak_os_move was lost: no further moves */
-  uint64_t tally[HAK_OS_CALLS];
-  uint64_t *shown; /* second copy of tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
+  uint64_t *shown; /* second copy of g_os_tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
 } g_os;
+uint64_t g_os_tally[HAK_OS_CALLS];
 
 HAK_INLINE void tally(enum hak_os_call call) {
   uint64_t *shown = hak_load(&g_os.shown);
-  hak_add(&g_os.tally[call], 1);
+  hak_add(&g_os_tally[call], 1);
   if (HAK_UNLIKELY(shown != NULL)) hak_add(shown + HAK_OS_SHOWN_STEP * call, 1);
 }
 
 void hak_os_tally(enum hak_os_call call) { tally(call); }
 
-uint64_t hak_os_tallied(enum hak_os_call call) { return hak_load(&g_os.tally[call]); }
+uint64_t hak_os_tallied(enum hak_os_call call) { return hak_load(&g_os_tally[call]); }
 
 void hak_os_tally_shown(uint64_t *first) { hak_store(&g_os.shown, first); }
 

@@ -157,6 +157,7 @@ bool hak_os_populate(void *p, size_t bytes, bool write);
  * the counts, for tables/counters.c. */
 enum hak_os_call { HAK_OS_MAP, HAK_OS_UNMAP, HAK_OS_ADVISE, HAK_OS_REMAP, HAK_OS_FUTEX, HAK_OS_UNSAID, HAK_OS_CALLS };
 enum { HAK_OS_SHOWN_STEP = 4 }; /* [cells] from a shown count to the next */
+extern HAK_HIDDEN uint64_t g_os_tally[HAK_OS_CALLS];
 void hak_os_tally_shown(uint64_t *first);
 void hak_os_tally(enum hak_os_call call);
 uint64_t hak_os_tallied(enum hak_os_call call);

@@ -54,6 +54,12 @@ void hak_backtrace_prepare(void) {
   hak_store_release(&g_unwinder.unwind, (unwind_function)unwind);
 }
 
+void hak_backtrace_take_unwinder(uintptr_t unwind, uintptr_t address) {
+  if (unwind == 0 || address == 0 || hak_load(&g_unwinder.unwind) != NULL) return;
+  hak_store(&g_unwinder.address, (address_function)address);
+  hak_store_release(&g_unwinder.unwind, (unwind_function)unwind);
+}
+
 static unsigned copy(uint64_t *frames, const uint64_t *from, unsigned n) {
   unsigned depth = (unsigned)hak_min(n, HAK_BACKTRACE_MOST);
   __builtin_memcpy(frames, from, depth * sizeof *frames);

@@ -24,6 +24,10 @@ enum { HAK_BACKTRACE_MOST = 128 };
 /* Finds the unwinder and runs it once, as its first run may ask for memory. Do not call inside malloc. */
 void hak_backtrace_prepare(void);
 
+/* Takes the unwinder that another process found in this one (observe/asked.h): _Unwind_Backtrace and _Unwind_GetIP of
+ * the libgcc that the program has loaded. Without effect after a hak_backtrace_prepare that found one. */
+void hak_backtrace_take_unwinder(uintptr_t unwind, uintptr_t address);
+
 /* Fills frames[0 ..), with `site` first, and returns their number. `frame`: the frame of the function that the program
  * called, which has a frame pointer. by_frames: by frame pointers. */
 unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame, bool by_frames);

@@ -20,14 +20,13 @@ HAK_TABLE uint64_t g_counter[HAK_COUNTERS];
 
 struct hak_counter_row *g_counters_shown;
 
-enum { HELP_BYTES = 80 };
 /* Arrays of characters: pointers would need relocation by the loader. */
-static HAK_RARE_CONSTANT const char names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES] = {
+HAK_RARE_CONSTANT const char hak_counter_names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES] = {
 #define COUNTER(name, help) #name,
 #include "tables/counters.def"
 #undef COUNTER
 };
-static HAK_RARE_CONSTANT const char helps[HAK_COUNTERS][HELP_BYTES] = {
+HAK_RARE_CONSTANT const char hak_counter_helps[HAK_COUNTERS][HAK_COUNTER_HELP_BYTES] = {
 #define COUNTER(name, help) help,
 #include "tables/counters.def"
 #undef COUNTER
@@ -35,7 +34,7 @@ static HAK_RARE_CONSTANT const char helps[HAK_COUNTERS][HELP_BYTES] = {
 
 #define COUNTER(name, help)                                                              \
   _Static_assert(sizeof #name <= HAK_COUNTER_NAME_BYTES, "name too long: " #name); \
-  _Static_assert(sizeof help <= HELP_BYTES, "help too long: " #name);
+  _Static_assert(sizeof help <= HAK_COUNTER_HELP_BYTES, "help too long: " #name);
 #include "tables/counters.def"
 #undef COUNTER
 
@@ -51,8 +50,8 @@ _Static_assert(HAK_COUNTER_kernel_futex - HAK_COUNTER_kernel_map == HAK_OS_FUTEX
 _Static_assert(sizeof(struct hak_counter_row) == HAK_OS_SHOWN_STEP * sizeof(uint64_t), "os.h");
 _Static_assert(HAK_COUNTER_unsaid - HAK_COUNTER_kernel_map == HAK_OS_UNSAID, "unsaid");
 
-const char *hak_counter_name(enum hak_counter_id id) { return names[id]; }
-const char *hak_counter_help(enum hak_counter_id id) { return helps[id]; }
+const char *hak_counter_name(enum hak_counter_id id) { return hak_counter_names[id]; }
+const char *hak_counter_help(enum hak_counter_id id) { return hak_counter_helps[id]; }
 
 uint64_t hak_counter_value(enum hak_counter_id id) {
   unsigned call = id - HAK_COUNTER_kernel_map;
@@ -74,7 +73,7 @@ static void add_what_was_left(long left, void *to) {
 static void fill_counters(struct hak_counter_file *file) {
   file->header = file_header;
   for (unsigned i = 0; i < HAK_COUNTERS; i++) {
-    memcpy(file->rows[i].name, names[i], sizeof names[i]);
+    memcpy(file->rows[i].name, hak_counter_names[i], sizeof hak_counter_names[i]);
     hak_add(&file->rows[i].value, hak_counter_value((enum hak_counter_id)i));
   }
 }

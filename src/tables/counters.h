@@ -33,6 +33,7 @@ enum hak_counter_id {
 };
 
 #define HAK_COUNTER_NAME_BYTES 24
+#define HAK_COUNTER_HELP_BYTES 80
 
 struct hak_counter_row {
   char name[HAK_COUNTER_NAME_BYTES]; /* padded with at least one zero */
@@ -69,7 +70,9 @@ static inline void hak_count(enum hak_counter_id id, uint64_t n) {
 /* The count of this process and, up to each fork, of the processes that it was forked from. */
 uint64_t hak_counter_value(enum hak_counter_id id);
 
-/* From counters.def; valid for as long as the library is loaded. */
+/* From counters.def; valid for as long as the library is loaded. The tables: for readers in another process. */
+extern HAK_HIDDEN const char hak_counter_names[HAK_COUNTERS][HAK_COUNTER_NAME_BYTES];
+extern HAK_HIDDEN const char hak_counter_helps[HAK_COUNTERS][HAK_COUNTER_HELP_BYTES];
 const char *hak_counter_name(enum hak_counter_id id);
 const char *hak_counter_help(enum hak_counter_id id);
 

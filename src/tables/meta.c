@@ -24,7 +24,7 @@
 #include "tables/hold.h"
 
 enum { SMALLEST_LOG = 4, LISTS = 10, LINES = 128, PAGE = 4096 };
-enum { OWN_BYTES = 32 << 10, FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, RESERVE = 2 << 20 };
+enum { FIRST_CHUNK = 64 << 10, LARGEST_CHUNK = 1 << 20, RESERVE = 2 << 20 };
 
 struct piece {
   struct piece *next;
@@ -41,7 +41,7 @@ static struct {
 } g_meta;
 
 /* Placed behind tables that the first block touches, on the same page if there is room: the array has no alignment. */
-static HAK_TABLE_AT(2) char g_first_chunk[OWN_BYTES];
+HAK_TABLE_AT(2) char g_meta_first[HAK_META_OWN_BYTES];
 
 static size_t list_bytes(unsigned list) { return (size_t)1 << (list + SMALLEST_LOG); }
 
@@ -83,8 +83,8 @@ static void *map_chunk(size_t bytes) {
 }
 
 static void use_own(void) {
-  g_meta.cursor = hak_round_up((uintptr_t)g_first_chunk, list_bytes(0));
-  g_meta.end = (uintptr_t)g_first_chunk + sizeof g_first_chunk;
+  g_meta.cursor = hak_round_up((uintptr_t)g_meta_first, list_bytes(0));
+  g_meta.end = (uintptr_t)g_meta_first + sizeof g_meta_first;
   g_meta.own_used = true;
 }
 
@@ -163,7 +163,7 @@ void hak_meta_put(void *p, size_t bytes) {
   hak_lock_drop(&g_meta.lock);
 }
 
-size_t hak_meta_bytes(void) { return sizeof g_first_chunk + hak_load(&g_meta.mapped_bytes); }
+size_t hak_meta_bytes(void) { return sizeof g_meta_first + hak_load(&g_meta.mapped_bytes); }
 
 void hak_meta_extents(struct hak_extents *list) {
   uintptr_t at = hak_load_acquire(&g_meta_newest);
@@ -171,5 +171,5 @@ void hak_meta_extents(struct hak_extents *list) {
     chunk = (const struct hak_meta_chunk *)at;
     hak_extents_add(list, chunk, chunk->bytes, HAK_EXTENT_METADATA);
   }
-  hak_extents_add(list, g_first_chunk, sizeof g_first_chunk, HAK_EXTENT_METADATA);
+  hak_extents_add(list, g_meta_first, sizeof g_meta_first, HAK_EXTENT_METADATA);
 }

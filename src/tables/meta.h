@@ -31,6 +31,8 @@ struct hak_meta_chunk {
   size_t bytes;
 };
 extern HAK_HIDDEN uintptr_t g_meta_newest;
+enum { HAK_META_OWN_BYTES = 32 << 10 };
+extern HAK_HIDDEN char g_meta_first[HAK_META_OWN_BYTES];
 
 /* Returns `bytes` (at most HAK_META_MAX) rounded up to a power of two, aligned to this power (at most to a page).
  * Contents undefined. NULL: no memory. */

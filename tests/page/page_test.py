@@ -137,7 +137,7 @@ class Command(Folder):
         os.waitpid(child, 0)
         said = os.read(reads, 1000).decode()
         os.close(reads)
-        self.assertEqual(said, "process 1: permission denied")
+        self.assertEqual(said, "process 1 is another user's: only that user and root may look into it (sudo hakmem ...)")
 
     def test_a_page_that_cannot_be_written_leaves_what_was_there(self) -> None:
         file = self.profile()

@@ -4,15 +4,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Optional
 
-from hakmem.base.options import Argument, Command, Option
+from hakmem.base.options import Argument, Command, Option, real
 from hakmem.commands.shared import output, rows
 
 
-def perform(asked: list[str], output: Path | None, leaks: bool, rows: int, by: str) -> int:
+def perform(asked: list[str], output: Path | None, leaks: bool, rows: int, by: str, seconds: Optional[float]) -> int:
     from hakmem.profiling.profile import Wishes, show_profiles
 
-    return show_profiles(asked, Wishes(output, leaks, rows, by))
+    return show_profiles(asked, Wishes(output, leaks, rows, by, seconds))
 
 
 COMMAND = Command(
@@ -24,9 +25,13 @@ COMMAND = Command(
     all the time, which is read in the same way, also after SIGKILL. One byte in 512 KiB is sampled; sums are estimates
     without bias, in usable bytes.
 
+    A process that was started with neither samples from now on for --seconds, without a signal or a stop, and then as
+    before: the profile has what the process took in that time and still has, and no block from before. Its memory is
+    written for that, as a debugger would.
+
     Functions, files and lines come from the programs with the same build-ids, or from their debug files.""",
-    "0 it was printed; 1 OUT cannot be written; 2 bad usage, no such process, one that makes no profile, or a file that is "
-    "none.",
+    "0 it was printed; 1 OUT cannot be written; 2 bad usage, no such process, one that cannot be asked or took nothing, "
+    "or a file that is none.",
     perform,
     (
         output("OUT", "Write the profile there, named and gzipped, for `go tool pprof` and the like."),
@@ -34,6 +39,8 @@ COMMAND = Command(
         rows("So many functions or stacks; 0: all."),
         Option(("--by",), "Order functions by inuse_space, inuse_objects, alloc_space or alloc_objects.", "WHAT",
                default="inuse_space"),
+        Option(("--seconds",), "For how long a process that was started without a profile samples. Default: 10.", "S",
+               real(0.1, 3600)),
     ),
-    (Argument("asked", "FILE|PID", "Profiles, or processes, which are told to write theirs.", many=True),),
+    (Argument("asked", "FILE|PID", "Profiles, or processes, which write theirs, or sample for a while.", many=True),),
 )

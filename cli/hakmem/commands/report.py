@@ -23,9 +23,10 @@ COMMAND = Command(
     """Make one HTML page of a heap profile: what holds memory, blocks by size and age, and of a process what RSS is.
 
     Flame graph of the bytes in use and of all that were allocated, places that ask for memory, sizes, lifetimes; of a
-    process, too, the parts of its RSS and how they change while it is watched, if it runs with HAKMEM_STATS_FILE=FILE.
-    The page needs no network and no other file. Profiles are those of `hakmem profile`.""",
-    "0 it was written; 1 OUT cannot be written; 2 bad usage, no such process, one that makes no profile, or a file that is "
+    process, too, the parts of its RSS and how they change while it is watched. The page needs no network and no other
+    file. Profiles are those of `hakmem profile`: a process that was started without samples while it is watched, so the
+    page has what it took meanwhile, without sizes and lifetimes.""",
+    "0 it was written; 1 OUT cannot be written; 2 bad usage, no such process, one that cannot be asked, or a file that is "
     "none.",
     perform,
     (
@@ -34,5 +35,5 @@ COMMAND = Command(
         Option(("--file",), "Of a process: where it writes its profile, if it overwrote its environment (as redis does) and "
                "that cannot be found out.", "FILE", Path),
     ),
-    (Argument("asked", "FILE|PID", "A profile, or a process, which is told to write one."),),
+    (Argument("asked", "FILE|PID", "A profile, or a process, which writes one, or samples for a while."),),
 )

@@ -9,5 +9,5 @@ from hakmem.commands.shared import JSON
 
 COMMAND = Command(
     "stats", "The same as top --once.", top.STATUS, top.show_once, (JSON, top.PROMETHEUS),
-    (top.ASKED._replace(help="A process, or its statistics file."),),
+    (top.ASKED._replace(help="A process, or its statistics file.", required=True),),
 )

@@ -3,13 +3,18 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 from hakmem.base.errors import Refusal
 from hakmem.base.options import Argument, Command, Option, process_number, real
 from hakmem.commands.shared import JSON
 
 PROMETHEUS = Option(("--prometheus",), "Print text for Prometheus, as for its textfile collector.")
-ASKED = Argument("asked", "PID|FILE", "A process; with --once its statistics file, too.")
-STATUS = "0 it was shown; 2 bad usage, no such process, or no statistics of it."
+ASKED = Argument(
+    "asked", "PID|FILE", "A process; with --once its statistics file, too. Without it: the processes that run on HAKMEM.",
+    required=False,
+)
+STATUS = "0 it was shown; 2 bad usage, no such process, or one that cannot be read or does not run on HAKMEM."
 
 
 def number_of(asked: str) -> int:
@@ -19,7 +24,9 @@ def number_of(asked: str) -> int:
         raise Refusal(f"PID {asked}: allowed: {allowed}, or a file with --once (see hakmem top --help)") from None
 
 
-def perform(asked: str, once: bool, as_json: bool, prometheus: bool, interval: float) -> int:
+def perform(asked: Optional[str], once: bool, as_json: bool, prometheus: bool, interval: float) -> int:
+    if asked is None:
+        return show_all(once, as_json, prometheus)
     if once:
         return show_once(asked, as_json, prometheus)
     if as_json or prometheus:
@@ -28,6 +35,16 @@ def perform(asked: str, once: bool, as_json: bool, prometheus: bool, interval: f
     from hakmem.watching.top import show_top
 
     return show_top(pid, interval)
+
+
+def show_all(once: bool, as_json: bool, prometheus: bool) -> int:
+    if prometheus:
+        raise Refusal("--prometheus goes with a PID or a FILE (see hakmem top --help)")
+    if as_json and not once:
+        raise Refusal("--json goes with --once (see hakmem top --help)")
+    from hakmem.watching.processes import show_processes
+
+    return show_processes(as_json)
 
 
 def show_once(asked: str, as_json: bool, prometheus: bool) -> int:
@@ -42,12 +59,15 @@ COMMAND = Command(
     "top",
     """Watch why a process is as large as it is, and what it does: or print it, with --once.
 
-    The process runs with HAKMEM_STATS_FILE=FILE, and writes FILE.PID anew as it works, for its user only; with
-    HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote last are shown. The parts of its resident
-    memory are from the kernel's pagemap and smaps. What a small terminal has no room for is named in the last line. The
-    learner is shown in the modes that learn. Keys: q quits.
+    The process needs no setting: its counters and tables are read from its memory, as a debugger would, and it is
+    neither stopped nor written to. Started with HAKMEM_STATS_FILE=FILE it writes FILE.PID anew as it works, which is
+    read instead; with HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote last are shown. The parts of
+    its resident memory are from the kernel's pagemap and smaps. What a small terminal has no room for is named in the
+    last line. The learner is shown in the modes that learn. Keys: q quits.
 
-    With --once every counter is printed, also of a process that has ended: by its file. It needs no terminal.""",
+    With --once every counter is printed, also of a process that has ended: by its file. It needs no terminal.
+
+    Without PID the processes that run on HAKMEM are listed, as far as this user may look into them.""",
     STATUS,
     perform,
     (

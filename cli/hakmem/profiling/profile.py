@@ -3,6 +3,7 @@
 
     PID --SIGUSR2--> the process writes PATH.<pid> anew -> read, named -> a table, stacks, OUT.pb.gz
     PID of a process that keeps a table of samples: that is read as it is
+    PID of any other process on HAKMEM: it samples for some seconds (from_outside.py)
 """
 
 from __future__ import annotations
@@ -10,18 +11,16 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
-
-from rich import box
-from rich.table import Table
 
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text
+from hakmem.profiling.columns import print_columns
 from hakmem.reading.estimate import (
     NOTHING,
     Evidence,
@@ -36,15 +35,16 @@ from hakmem.reading.estimate import (
     size_about,
     sum_of,
 )
-from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, root_of
+from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, root_of, why_forbidden
 from hakmem.reading.mapped import find_mapped
 from hakmem.reading.pprof import columns, read, text_of, write
 from hakmem.reading.symbols import Frame, Names, root_before, with_names
 from hakmem.reading.table_file import ANY_VERSION
 
-VARIABLE, TABLE = "HAKMEM_PROFILE_FILE", "HAKMEM_PROFILE_TABLE"
+VARIABLE = "HAKMEM_PROFILE_FILE"
 SECONDS_MOST = 10
 FRAMES_SHOWN = 16
+LEAVE = ("ever", "blocks in use", "share", "with callees", "range (95 %)")  # columns, on a narrow terminal
 ORDERS = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
 
 
@@ -54,6 +54,7 @@ class Wishes:
     leaks: bool
     rows: int  # 0: all
     by: str
+    seconds: Optional[float] = None  # for which a process is sampled from outside
 
 
 # ---- a process that runs ----
@@ -68,6 +69,8 @@ def environment_of(pid: int) -> dict[str, str]:
         pairs = (folder_of(pid) / "environ").read_bytes().split(b"\0")
     except (FileNotFoundError, ProcessLookupError):
         raise gone(pid) from None
+    except PermissionError:
+        raise Refusal(why_forbidden(pid, attached=False)) from None
     except OSError as failure:
         raise Refusal(f"process {pid}: {(failure.strerror or '').lower()}") from None
     return dict(pair.decode(errors="surrogateescape").split("=", 1) for pair in pairs if b"=" in pair)
@@ -86,6 +89,17 @@ def is_served(pid: int) -> bool:
         return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace") or has_own_copy(pid)
     except OSError:
         return False
+
+
+def refuse_unless_served(pid: int) -> None:
+    refuse_if_gone(pid)
+    if not is_served(pid):
+        raise Refusal(f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does")
+
+
+def writes_profile(pid: int) -> bool:
+    """By the environment that it began with, and as far as that says, when it is told to."""
+    return path_of(pid) is not None and catches(pid, signal.SIGUSR2)
 
 
 def has_own_copy(pid: int) -> bool:
@@ -117,21 +131,6 @@ def path_of(pid: int) -> Path | None:
     return seen_from_here(pid, with_own_number(pid, path)) if path else None
 
 
-def why_not_told(pid: int) -> str:
-    """Some programs overwrite their environment: redis, for one, shows its title there."""
-    variables = environment_of(pid)
-    if variables and not is_served(pid):
-        return f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"
-    if table := variables.get(TABLE):
-        return f"process {pid} has no {with_own_number(pid, table)}: it has not sampled a block yet, or the file was removed"
-    if variables:
-        return f"process {pid} runs without {VARIABLE}, so it has no heap profile: start it with {VARIABLE}=FILE"
-    said = f"process {pid} overwrote its environment: it does not say where the profile is"
-    if not catches(pid, signal.SIGUSR2):  # who was advised to send it would end the process
-        return f"{said}, and does not take SIGUSR2 for one"
-    return f"{said} (kill -USR2 {pid}, then give the file; or hakmem report {pid} --file FILE)"
-
-
 def told_file(pid: int, told: Path) -> Path:
     """An absolute path is one of this command's own files."""
     return told if told.is_absolute() else seen_from_here(pid, told)
@@ -141,9 +140,8 @@ def file_of(pid: int, told: Optional[Path] = None) -> Path:
     """Where it writes to, seen from here; it is not told to when it would end it."""
     file = told_file(pid, told) if told else path_of(pid)
     if file is None:
-        raise Refusal(why_not_told(pid))
-    if not is_served(pid):
-        raise Refusal(f"process {pid} does not run on HAKMEM")
+        raise Refusal(f"process {pid} runs without {VARIABLE}")
+    refuse_unless_served(pid)
     if not catches(pid, signal.SIGUSR2):
         raise Refusal(f"process {pid} does not take SIGUSR2 for a profile (HAKMEM_PROFILE_SIGNALS=off?)")
     return file
@@ -252,19 +250,17 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
     at, sums = columns(profile), totals(profile)
     column = at[wishes.by]
     rows = sorted(rows_of(profile, names).items(), key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     ranges = is_sampled(profile) and wishes.by == "inuse_space"
-    for name in ("itself", *(("range (95 %)",) * ranges), "share", "with callees", "share", "blocks in use", "ever"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("function", overflow="fold")
-    for function, row in rows[: wishes.rows or None]:
-        table.add_row(
+    heads = ("itself", *(("range (95 %)",) * ranges), "share", "with callees", "share", "blocks in use", "ever", "function")
+    cells = [
+        (
             size_text(wishes.by, row.flat[column]), *([row_range(row, column, profile.period)] if ranges else []),
             share(row.flat[column], sums[column]),
             size_text(wishes.by, row.cum[column]), share(row.cum[column], sums[column]),
             f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), printable(function),
-        )
-    stdout_console().print(table)
+        ) for function, row in rows[: wishes.rows or None]
+    ]
+    print_columns(heads, cells, LEAVE)
 
 
 def row_range(row: Row, column: int, period: int) -> str:
@@ -302,13 +298,12 @@ def say_stale(names: Names) -> None:
         stderr_console().print(f"note: {printable(str(path))} is another build than the one that ran; its functions are not named")
 
 
-def show(file: Path, wishes: Wishes) -> None:
-    profile = read(file)
-    names = Names(profile, root_before(file))
+def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -> None:
+    """`more`: lines below the heading."""
     console = stdout_console()
     if wishes.output:
         write(wishes.output, with_names(profile, names))
-    for line in heading_lines(profile):
+    for line in (*heading_lines(profile), *more):
         console.print(line, markup=False, highlight=False)
     if wishes.leaks:
         for line in leak_lines(profile, names, wishes):
@@ -318,21 +313,50 @@ def show(file: Path, wishes: Wishes) -> None:
     say_stale(names)
 
 
-def chosen(asked: str) -> Path:
+def process_of(asked: str) -> Optional[int]:
     """A file of that name goes before a process of that number."""
-    path = Path(asked)
-    if not asked.isdecimal() or path.exists():
-        return path
-    return table_file_of(int(asked)) or written_anew(int(asked))
+    return int(asked) if asked.isdecimal() and not Path(asked).exists() else None
+
+
+def kept_by(pid: int) -> Path | None:
+    """The file of a process that makes one: a table as it is, or a profile that it is told to write. None: it was
+    started without, or its environment does not say."""
+    if (table := table_file_of(pid)) is not None:
+        return table
+    return written_anew(pid) if writes_profile(pid) else None
+
+
+def show_file(file: Path, wishes: Wishes) -> None:
+    profile = read(file)
+    show(profile, Names(profile, root_before(file)), wishes)
+
+
+def show_process(pid: int, wishes: Wishes) -> None:
+    from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, take
+
+    if (file := kept_by(pid)) is not None:
+        show_file(file, wishes)
+        return
+    refuse_unless_served(pid)
+    seconds = SECONDS if wishes.seconds is None else wishes.seconds
+    found = take(pid, seconds)
+    refuse_if_idle(found, seconds)
+    show(found.profile, Names(found.profile, root_of(pid)), wishes, outside_lines(found))
 
 
 def show_profiles(asked: list[str], wishes: Wishes) -> int:
     if wishes.by not in ORDERS:
         raise Refusal(f"--by {wishes.by}: one of {', '.join(ORDERS)}")
+    if wishes.seconds is not None and all(process_of(one) is None for one in asked):
+        raise Refusal("--seconds goes with a PID (see hakmem profile --help)")
     if wishes.output and len(asked) > 1:
         raise Refusal("-o goes with one profile only")
     for one in asked:
         if len(asked) > 1:
             stdout_console().print(f"\n{one}:", markup=False, highlight=False)
-        show(chosen(one), wishes)
+        pid = process_of(one)
+        if pid is None:
+            show_file(Path(one), wishes)
+        else:
+            show_process(pid, wishes)
     return 0

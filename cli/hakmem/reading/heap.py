@@ -89,7 +89,7 @@ def rows_of_ones(bits: int) -> Iterator[tuple[int, int]]:
 # ---- the unit table ----
 
 class Entries:
-    """The unit table, copied in pieces; a piece in a gap, which can be TiB long, is empty."""
+    """The unit table, copied in pieces; a piece in a gap, which can be TiB long, or of nothing but holes is empty."""
 
     def __init__(self, tables: Tables) -> None:
         self.n, self.stride, self.units = tables.n, tables.n["unit_stride"], tables.units()
@@ -100,7 +100,8 @@ class Entries:
 
     def piece(self, tables: Tables, table: int, first: int) -> bytes:
         try:
-            return tables.memory.read(table + first * self.stride, min(AT_ONCE, self.units - first) * self.stride)
+            data = tables.memory.read(table + first * self.stride, min(AT_ONCE, self.units - first) * self.stride)
+            return data if data.strip(b"\0") else b""
         except Changed:
             return b""
 

@@ -10,11 +10,18 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
 
 ENDED = ("Z", "X")
+ENDING_SECONDS = 2.0
+SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
+ADVICE = {
+    "1": "run hakmem as root (sudo hakmem ...), or sysctl kernel.yama.ptrace_scope=0 first",
+    "2": "run hakmem as root (sudo hakmem ...)", "3": "nobody may before the next boot of the machine",
+}
 
 
 def facts_of(pid: int) -> dict[str, str]:
@@ -62,3 +69,38 @@ def refuse_if_gone(pid: int) -> None:
     """What a process that has ended kept would else read as empty."""
     if (why := why_gone(pid)) is not None:
         raise Refusal(why)
+
+
+def refuse_if_ending(pid: int) -> None:
+    """As refuse_if_gone, of a process whose memory has just gone: one that ends has nothing mapped for a moment."""
+    deadline = time.monotonic() + ENDING_SECONDS
+    while time.monotonic() < deadline:
+        refuse_if_gone(pid)
+        try:
+            if Path(f"/proc/{pid}/maps").read_bytes():
+                return
+        except OSError:
+            pass
+        time.sleep(0.01)
+
+
+def is_mine(pid: int) -> bool:
+    """What has ended is nobody's, and told as such elsewhere."""
+    try:
+        return os.geteuid() == 0 or str(os.geteuid()) in facts_of(pid).get("Uid", "").split()
+    except OSError:
+        return True
+
+
+def why_forbidden(pid: int, attached: bool = True) -> str:
+    """In one line, with what to do. attached: what was refused takes the rights of a debugger, as memory does; else
+    those of a reader of /proc, which Yama leaves alone."""
+    try:
+        scope = SCOPE.read_text("ascii").strip() if attached else "0"
+    except OSError:
+        scope = "0"
+    if not is_mine(pid):
+        return f"process {pid} is another user's: only that user and root may look into it (sudo hakmem ...)"
+    if scope in ADVICE:
+        return f"process {pid}: its memory cannot be read, as kernel.yama.ptrace_scope is {scope}: {ADVICE[scope]}"
+    return f"process {pid} is protected, as programs with raised rights are: only root may look into it (sudo hakmem ...)"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone
+from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, why_forbidden
 
 
 def number_of(asked: str) -> int | None:
@@ -72,7 +72,7 @@ def find_mapped(pid: int, magic: bytes) -> tuple[Path, str, str] | None:
         maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
         numbers, users = own_numbers(pid), users_of(pid)
     except PermissionError:
-        raise Refusal(f"process {pid} is another user's, or protected: what it keeps cannot be read") from None
+        raise Refusal(why_forbidden(pid, attached=False)) from None
     except (FileNotFoundError, ProcessLookupError):
         raise gone(pid) from None
     for path in shared_files(maps):

@@ -18,8 +18,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
 from hakmem.base.errors import Refusal
+from hakmem.reading.find_page import page_of_process
 from hakmem.reading.resident import Mapping, Pagemap, mappings_of
-from hakmem.reading.stats_page import BIG, KEPT, METADATA, RUNS, Extent, Page, age_ns, find_page
+from hakmem.reading.stats_page import ASK_FOR_IT, BIG, KEPT, METADATA, RUNS, Extent, Page, age_ns
 
 LIVE, WASTE, HOLES, CACHES, DIRTY, OWN, UNTOUCHED = (
     "live", "waste", "holes", "caches", "dirty", "metadata", "untouched"
@@ -158,6 +159,8 @@ def huge_bytes(found: list[Stretch]) -> int:
 
 def huge_text(page: Page) -> str:
     state, cost = page.value("huge_state"), page.value("cost_huge")
+    if page.in_memory:
+        return f"their cost is not known from outside: {ASK_FOR_IT}"
     told = any(row.name == "huge_state" for row in page.rows)
     said = HUGE_STATES[state] if told and state < len(HUGE_STATES) else "not told by this library"
     if not cost:
@@ -214,7 +217,7 @@ def parts_of(page: Page, resident: dict[int, int], profile: Any) -> tuple[Part, 
 
 def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any = None) -> Waterfall:
     if not page.extents:
-        raise Refusal(f"process {pid}: its statistics page does not say where its memory lies")
+        raise Refusal(f"process {pid}: its statistics do not say where its memory lies")
     found = list(stretches(page.extents, mappings))
     age = age_ns(page)
     bytes_, by = counted(pid, found)
@@ -231,7 +234,7 @@ def waterfall_from(pid: int, page: Page, mappings: list[Mapping], profile: Any =
 
 
 def waterfall_of(pid: int, profile: Optional[Any] = None) -> Waterfall:
-    """Of a live process that keeps a statistics page; `profile`: its heap profile, by which live bytes are split."""
-    find_page(str(pid))  # says what is wrong, before anything takes time
+    """Of a live process; `profile`: its heap profile, by which live bytes are split."""
+    page = page_of_process(pid)  # says what is wrong, before anything takes time
     mappings = mappings_of(pid)
-    return waterfall_from(pid, find_page(str(pid)), mappings, profile)
+    return waterfall_from(pid, page if page.in_memory else page_of_process(pid), mappings, profile)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.living import gone
+from hakmem.reading.living import gone, why_forbidden
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 WORD = 8
@@ -83,7 +83,7 @@ def mappings_of(pid: int) -> list[Mapping]:
     try:
         found = list(mappings_in(Path(f"/proc/{pid}/smaps").read_text("utf-8", "replace")))
     except PermissionError:
-        raise Refusal(f"process {pid} is another user's, or protected: its memory cannot be looked at") from None
+        raise Refusal(why_forbidden(pid, attached=False)) from None
     except OSError:
         raise gone(pid) from None
     if not found:

@@ -10,10 +10,11 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from hakmem.reading.tables import Tables, linked
+from hakmem.reading.tables import Changed, Tables, linked
 
 FRAMES_MOST = 32  # of a stack, innermost first
 AT_ONCE = 1 << 12  # rows
+ROWS_MOST = 1 << 22  # what says more is no table
 
 
 class Sample(NamedTuple):
@@ -30,6 +31,8 @@ def rows(tables: Tables) -> Iterator[bytes]:
     if not table:
         return
     stride, count = tables.n["sample_stride"], tables.field(table, "rows_mask") + 1
+    if count > ROWS_MOST:
+        raise Changed
     for first in range(0, count, AT_ONCE):
         data = tables.memory.read(table + tables.n["rows_row"] + first * stride, min(AT_ONCE, count - first) * stride)
         yield from (data[at:at + stride] for at in range(0, len(data), stride))

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 
 from hakmem.base.errors import Refusal, readable
-from hakmem.reading.mapped import mapped_file, number_of
 
 MAGIC = b"HAKSTA02"
 HEADER = struct.Struct("<8sIIQQ16sIIQ")
@@ -36,7 +35,7 @@ NAME, VERSION = re.compile(r"[a-z][a-z0-9_]*"), re.compile(r"[0-9A-Za-z.+~-]*") 
 ROUTES = ("alloc_", "free_")  # how counters of calls begin: they are counted while the row `counted` says so
 LEARNING = ("fetched_bytes", "asked_long", "asked_lasting")  # are counted in the modes that learn
 BASELINE = 1  # the last mode that does not
-ASK_FOR_IT = "start it with HAKMEM_STATS_FILE=FILE"
+ASK_FOR_IT = "start it with hakmem exec --set stats_file=FILE"
 
 
 class Row(NamedTuple):
@@ -62,6 +61,7 @@ class Page(NamedTuple):
     pid: Optional[int] = None  # of a live process
     extents: tuple[Extent, ...] = ()
     left_out: int = 0  # bytes of extents that had no room
+    in_memory: bool = False  # read from the process's memory, as it keeps no page
 
     def value(self, name: str) -> int:
         return next((row.value for row in self.rows if row.name == name), 0)
@@ -167,13 +167,3 @@ def read_page(path: Path, name: str) -> Page:
             return read_whole(file, name)
     finally:
         os.close(file)
-
-
-def find_page(asked: str) -> Page:
-    """Of a process, by its number, or a file."""
-    pid = number_of(asked)
-    if pid is None:
-        return read_page(Path(asked), asked)
-    without = f"hakmem explain {pid} needs no setting"
-    file, path, _ = mapped_file(pid, MAGIC, f"process {pid} keeps no statistics: {ASK_FOR_IT}; {without}")
-    return read_page(file, path)._replace(pid=pid)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""HAKMEM's tables in another process's memory, which is read and never written, and not stopped meanwhile.
+"""HAKMEM's tables in another process's memory, which is read, and not stopped meanwhile. asking.py alone writes it.
 
     /proc/PID/maps -> an ELF image -> its note "HAKMEM" -> numbers and distances (src/observe/layout.c)
     /proc/PID/mem  -> units, class map, slabs' bitmaps, magazines, depot, big blocks, sites, samples
@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.living import gone, refuse_if_gone
+from hakmem.reading.living import gone, refuse_if_gone, why_forbidden
 
-VERSION = 5
+VERSION = 6
 OWNER = b"HAKMEM\0"
 # In the order of src/observe/layout.def.
 NAMES = tuple(
@@ -32,12 +32,17 @@ NAMES = tuple(
     table_head heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
     sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame chunk_before chunk_bytes price
     huge_pages soft_limit hard_limit background_thread process_cache_bytes big_cache_bytes site_all_sizes profile
-    profile_bytes mode policy_file keeps_until_ms""".split()
+    profile_frames profile_bytes mode policy_file keeps_until_ms counters counter_name counter_help tallied tallies
+    states told_stride told_name told_help footprint_span footprint_big footprint_empty runs_units runs_free_pages
+    runs_dirty_pages range_mapped big_live_bytes big_live_blocks big_kept_bytes big_empty_bytes piece_empty
+    version_bytes meta_own cost_first_call cost_first_page cost_now_call cost_now_page cost_call cost_page count_calls
+    big_threshold asked lent asked_unwind asked_address asked_how asked_answer""".split()
 )
-SHIFTS, STRIDES = ("unit_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
+SHIFTS, STRIDES = ("unit_shift", "page_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = (
     "layout", "range", "class", "big", "big_piece", "site_table", "registry", "depot", "table", "settings", "meta",
-    "rent",
+    "rent", "counter", "counter_names", "counter_helps", "tally", "told", "version", "footprint", "runs", "meta_first", "cost",
+    "snapshot", "account", "asked",
 )
 HOLE, CLEAN, DIRTY, GONE, SLAB, LARGE, REST, PAGED = range(8)
 HALF_PAGES, MOST_PAGES = 8, (1 << 9) - 1  # of a half of a unit; of a block
@@ -48,9 +53,10 @@ SEGMENT = struct.Struct("<IIQQQQ")
 PROBES = 1 << 12  # a table that is half empty has no row that is so far from its home
 PATH_MOST, PAGE_BYTES = 1 << 12, 1 << 12
 PACK_MOST = 1 << 10  # blocks of a pack that are read
+LINKED_MOST = 1 << 20
+READS_MOST, BYTES_MOST = 1 << 24, 1 << 36  # of one look; the tables of 256 GiB take less
 MOST = 1 << 28  # bytes that are read at once; what says more is no table
 LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) ([0-9a-f]+) \S+ \S+\s*(.*)")
-SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 
 
 class Changed(Exception):
@@ -79,29 +85,22 @@ class Unit(NamedTuple):
     empty: int
 
 
-def why_forbidden(pid: int) -> str:
-    try:
-        scope = SCOPE.read_text("ascii").strip()
-    except OSError:
-        scope = "0"
-    also = f"; kernel.yama.ptrace_scope is {scope}, so only root may" if scope != "0" else ""
-    return f"process {pid} is another user's, or protected: its memory cannot be read{also}"
-
-
 class Memory:
-    """What the process has mapped, and what is in it."""
+    """What the process has mapped, and what is in it. written: it may be written, too, by asking.py. After an exec all
+    fails, as what is open is the memory of the program before."""
 
-    def __init__(self, pid: int) -> None:
+    def __init__(self, pid: int, written: bool = False) -> None:
         self.pid = pid
         refuse_if_gone(pid)
         try:
             self.maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
-            self.file = os.open(f"/proc/{pid}/mem", os.O_RDONLY | os.O_CLOEXEC)
+            self.file = os.open(f"/proc/{pid}/mem", (os.O_RDWR if written else os.O_RDONLY) | os.O_CLOEXEC)
         except PermissionError:
             raise Refusal(why_forbidden(pid)) from None
         except (FileNotFoundError, ProcessLookupError):
             raise gone(pid) from None
         found = (LINE.match(line) for line in self.maps.splitlines())
+        self.reads = self.bytes = 0
         self.areas = [Area(int(m[1], 16), int(m[2], 16), m[3], int(m[4], 16), m[5]) for m in found if m]
 
     def close(self) -> None:
@@ -113,6 +112,9 @@ class Memory:
     def read(self, address: int, size: int) -> bytes:
         if not 0 <= size <= MOST or not 0 <= address < 1 << 62:
             raise Changed
+        self.reads, self.bytes = self.reads + 1, self.bytes + size
+        if self.reads > READS_MOST or self.bytes > BYTES_MOST:
+            raise Refusal(f"process {self.pid}: its tables have no end")
         try:
             data = os.pread(self.file, size, address)
         except OSError as failure:
@@ -120,6 +122,14 @@ class Memory:
         if len(data) != size:
             raise Changed
         return data
+
+    def write(self, address: int, value: int, size: int) -> None:
+        try:
+            done = os.pwrite(self.file, value.to_bytes(size, "little"), address)
+        except OSError as failure:
+            raise Changed from failure
+        if done != size:
+            raise Changed
 
     def number(self, address: int, size: int = 8) -> int:
         return int.from_bytes(self.read(address, size), "little")
@@ -130,29 +140,33 @@ class Memory:
 
 # ---- the note ----
 
-def own_notes(place: int, data: bytes) -> Iterator[tuple[int, bytes]]:
+def own_notes(place: int, data: bytes, owner: bytes, kind: int) -> Iterator[tuple[int, bytes]]:
     """Among those of a segment: names and contents are padded to 4 bytes."""
     at = 0
     while at + 12 <= len(data):
-        name_bytes, size, _ = struct.unpack_from("<III", data, at)
+        name_bytes, size, its_kind = struct.unpack_from("<III", data, at)
         begin = at + 12 + (name_bytes + 3 & ~3)
-        if data[at + 12:at + 12 + name_bytes] == OWNER:
+        if data[at + 12:at + 12 + name_bytes] == owner and its_kind == kind:
             yield place + begin, data[begin:begin + size]
         at = begin + (size + 3 & ~3)
 
 
-def notes_of(memory: Memory, base: int) -> Iterator[tuple[int, bytes]]:
-    """HAKMEM's among the notes of the image that begins here: where its contents lie, and they."""
+def segments_of(memory: Memory, base: int, wanted: int) -> tuple[int, list[tuple[int, int]]]:
+    """Of the image that begins here: by how much its addresses are moved; where segments of a kind lie, and their
+    bytes."""
     head = memory.read(base, 64)
-    if not head.startswith(b"\x7fELF\x02\x01"):
-        return
     at, (size, count) = int.from_bytes(head[32:40], "little"), struct.unpack_from("<HH", head, 54)
-    if size < SEGMENT.size:
-        return
+    if not head.startswith(b"\x7fELF\x02\x01") or size < SEGMENT.size:
+        return 0, []
     segments = [SEGMENT.unpack_from(memory.read(base + at + n * size, size)) for n in range(count)]
     bias = base - next((vaddr - offset for kind, _, offset, vaddr, _, _ in segments if kind == PT_LOAD), 0)
-    for _, _, _, vaddr, _, length in (segment for segment in segments if segment[0] == PT_NOTE):
-        yield from own_notes(bias + vaddr, memory.read(bias + vaddr, length))
+    return bias, [(bias + vaddr, length) for kind, _, _, vaddr, _, length in segments if kind == wanted]
+
+
+def notes_of(memory: Memory, base: int, owner: bytes = OWNER, kind: int = 1) -> Iterator[tuple[int, bytes]]:
+    """An owner's among the notes of the image that begins here: where its contents lie, and they."""
+    for start, length in segments_of(memory, base, PT_NOTE)[1]:
+        yield from own_notes(start, memory.read(start, length), owner, kind)
 
 
 def image_starts(areas: list[Area]) -> Iterator[int]:
@@ -175,11 +189,11 @@ def note_in(memory: Memory) -> tuple[int, bytes]:
 # ---- the tables ----
 
 def linked(first: int, next_of: Callable[[int], int]) -> Iterator[int]:
-    """Those of a list; where one comes twice, it is none."""
+    """Those of a list; where one comes twice, or without end, it is none."""
     seen: set[int] = set()
     at = first
     while at:
-        if at in seen:
+        if at in seen or len(seen) == LINKED_MOST:
             raise Changed
         seen.add(at)
         yield at

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from hakmem import __version__
 from hakmem.base.atomic_write import is_written_as_it_is
@@ -22,15 +22,17 @@ from hakmem.base.errors import Refusal
 from hakmem.base.figures import bytes_text
 from hakmem.base.html_page import filled, write_page
 from hakmem.profiling.flame import picture_of, stacks_of
+from hakmem.profiling.from_outside import outside_lines, take
 from hakmem.profiling.profile import (
-    chosen,
     counted_text,
     file_of,
     heading,
-    path_of,
+    process_of,
+    refuse_unless_served,
     say_stale,
     table_file_of,
     totals,
+    writes_profile,
     written_anew,
 )
 from hakmem.reading.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
@@ -122,10 +124,6 @@ def page_text(data: dict[str, Any]) -> str:
 
 # ---- the command ----
 
-def process_of(asked: str) -> Optional[int]:
-    return int(asked) if asked.isdecimal() and not Path(asked).exists() else None
-
-
 def name_of(pid: int) -> str:
     """As it calls itself: its file may have many names."""
     try:
@@ -134,25 +132,52 @@ def name_of(pid: int) -> str:
         return ""
 
 
-def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
+class Watched(NamedTuple):
+    """A process, once it was watched."""
+
+    profile: Any
+    file: Path  # where the profile is from, or what its page is called after
+    timeline: dict[str, Any]
+    said: tuple[str, ...] = ()  # of a profile that was taken from outside
+
+
+def watched_from_outside(pid: int, seconds: float) -> Watched:
+    """It samples while it is watched, and then as before."""
+    timelines: list[dict[str, Any]] = []
+    found = take(pid, seconds, lambda seconds: timelines.append(watch(pid, seconds)))
+    file = Path(f"{name_of(pid).replace('/', '_') or 'process'}.{pid}")
+    return Watched(found.profile, file, timelines[0], tuple(outside_lines(found)))
+
+
+def watched(pid: int, order: Order) -> Watched:
     """A process is watched first: then its profile and its memory are of the same moment."""
-    pid = process_of(order.asked)
-    if pid is None:
-        file = chosen(order.asked)
-        profile = read(file)
-        names = Names(profile, root_before(file))
-        return page_data(profile, names, file), profile, names
-    table = None if order.file or path_of(pid) else table_file_of(pid)
+    writes = order.file is not None or writes_profile(pid)
+    table = None if writes else table_file_of(pid)
+    if table is None and not writes:
+        refuse_unless_served(pid)
+        return watched_from_outside(pid, order.seconds)
     if table is None:
         file_of(pid, order.file)
     timeline = watch(pid, order.seconds)
     file = table or written_anew(pid, order.file)
-    profile = read(file)
-    waterfall, why = seen_waterfall(pid, profile)
+    return Watched(read(file), file, timeline)
+
+
+def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
+    pid = process_of(order.asked)
+    if pid is None:
+        file = Path(order.asked)
+        profile = read(file)
+        names = Names(profile, root_before(file))
+        return page_data(profile, names, file), profile, names
+    profile, file, timeline, said = watched(pid, order)
+    waterfall, why = seen_waterfall(pid, profile if profile.sample and not said else None)
     program = name_of(pid)
     names = Names(profile, root_of(pid))
     data = page_data(profile, names, file)
     data["facts"]["program"] = program or data["facts"]["program"]
+    data["facts"]["outside"] = said
+    data["facts"]["sampling"] = ". ".join(f"{line[0].upper()}{line[1:]}" for line in (*said, data["facts"]["sampling"]) if line)
     if waterfall is not None:
         data["facts"]["counted"] = waterfall.live  # as the parts have it, and the end of the timeline
         end_with(timeline, waterfall)
@@ -172,5 +197,7 @@ def make_page(order: Order) -> int:
     counted = data["facts"]["counted"]
     exactly = f"{counted_text(counted)} by HAKMEM's counters; sampled: " if counted is not None else ""
     console.print(f"{output}: {exactly}{heading(profile)}", markup=False, highlight=False)
+    for line in data["facts"].get("outside", ()):
+        console.print(line, markup=False, highlight=False)
     say_stale(names)
     return 0

@@ -1,40 +1,43 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """How a process's memory changes while it is watched, from outside: resident by the kernel, the rest by its own page.
 
-    every 50 ms: /proc/PID/statm, and with HAKMEM_STATS_FILE the page -> seconds, resident, live, kept free
+    every 50 ms: /proc/PID/statm, and the page of HAKMEM_STATS_FILE, or what its memory says -> seconds, resident, live,
+                                                                                               kept free
+A look into its memory takes longer: then there is a rest of four times as long between two.
 """
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any, Optional
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.mapped import mapped_file
+from hakmem.reading.find_page import page_of_process
 from hakmem.reading.memory import KEPT_ROWS, Waterfall
-from hakmem.reading.stats_page import ASK_FOR_IT, MAGIC, read_page
+from hakmem.reading.stats_page import Page
 from hakmem.watching.once import resident_bytes
 
 PAUSE_SECONDS = 0.05
 POINTS_MOST = 1_200
+REST = 4  # times as long as a look takes
 
 
-def page_file(pid: int) -> Optional[Path]:
+def page_of(pid: int) -> tuple[Optional[Page], str]:
+    """Or why there is none."""
     try:
-        return mapped_file(pid, MAGIC, "")[0]
-    except Refusal:
-        return None
+        return page_of_process(pid), ""
+    except Refusal as refusal:
+        return None, f"{refusal}."
 
 
-def point(pid: int, page: Optional[Path], seconds: float) -> list[Any]:
+def point(pid: int, seconds: float, looks: bool) -> list[Any]:
     resident = resident_bytes(pid)
     if not resident:
         raise Refusal(f"process {pid} ended while it was watched")
+    page = page_of(pid)[0] if looks else None
     if page is None:
         return [round(seconds, 3), resident, None, None]
-    facts = read_page(page, str(page))
-    return [round(seconds, 3), resident, facts.value("in_use"), sum(facts.value(name) for name in KEPT_ROWS)]
+    return [round(seconds, 3), resident, page.value("in_use"), sum(page.value(name) for name in KEPT_ROWS)]
 
 
 def end_with(timeline: dict[str, Any], memory: Waterfall) -> None:
@@ -46,11 +49,13 @@ def end_with(timeline: dict[str, Any], memory: Waterfall) -> None:
 
 def watch(pid: int, seconds: float) -> dict[str, Any]:
     """The pause grows with the time, so that the page stays small."""
-    page, pause = page_file(pid), max(PAUSE_SECONDS, seconds / POINTS_MOST)
     start = time.monotonic()
-    points = [point(pid, page, 0)]
+    page, why = page_of(pid)
+    looked = time.monotonic() - start
+    pause = max(PAUSE_SECONDS, seconds / POINTS_MOST, REST * looked if page is not None and page.in_memory else 0)
+    start = time.monotonic()
+    points = [point(pid, 0, page is not None)]
     while (left := start + seconds - time.monotonic()) > 0:
         time.sleep(min(pause, left))
-        points.append(point(pid, page, time.monotonic() - start))
-    note = "" if page else f"The process keeps no statistics, so only what is resident is known: {ASK_FOR_IT}."
-    return {"points": points, "note": note}
+        points.append(point(pid, time.monotonic() - start, page is not None))
+    return {"points": points, "note": f"Only what is resident is known: {why}" if page is None else ""}

@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Optional
 
-from hakmem.reading.memory import Part, Waterfall, waterfall_of
-from hakmem.reading.stats_page import COUNTER, Page, Row, age_ns, find_page
+from hakmem.reading.find_page import find_page
+from hakmem.reading.memory import Part, Waterfall, waterfall_from, waterfall_of
+from hakmem.reading.resident import mappings_of
+from hakmem.reading.stats_page import COUNTER, Page, Row, age_ns
 
 NS_PER_SECOND = 1e9
 PREFIX = "hakmem"
@@ -29,7 +31,7 @@ def memory_of(page: Page) -> Optional[Waterfall]:
     """None: the process has ended, or ends."""
     if page.pid is None or resident_bytes(page.pid) is None:
         return None
-    return waterfall_of(page.pid)
+    return waterfall_from(page.pid, page, mappings_of(page.pid)) if page.in_memory else waterfall_of(page.pid)
 
 
 # ---- JSON ----

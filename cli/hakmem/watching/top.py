@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`hakmem top`: a live view of a process, from the page that it keeps (stats_page) and what the kernel says of it.
+"""`hakmem top`: a live view of a process, from the page that it keeps or its memory, and what the kernel says of it.
 
     every second: page, /proc/PID/smaps, pagemap and stat -> waterfall, rates since the last look -> the screen, anew
     q, Ctrl-C or the end of the process                   -> the screen as it was before
@@ -29,10 +29,11 @@ from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text
 from hakmem.process.counters import ALLOC_ROUTES, FREE_ROUTES
+from hakmem.reading.find_page import page_of_process
 from hakmem.reading.living import gone, why_gone
 from hakmem.reading.memory import Waterfall, waterfall_from
 from hakmem.reading.resident import mappings_of
-from hakmem.reading.stats_page import Page, age_ns, find_page
+from hakmem.reading.stats_page import Page, age_ns
 from hakmem.watching.layout import Cell, Section, screen
 from hakmem.watching.once import resident_bytes
 from hakmem.watching.top_memory import NS_PER_SECOND, facts_text, memory_section
@@ -107,7 +108,7 @@ def look_at(pid: int, at: float, profile: Any) -> Look:
         raise Ended from None
     if resident is None or resident == 0:
         raise Ended
-    mappings, page = mappings_of(pid), find_page(str(pid))
+    mappings, page = mappings_of(pid), page_of_process(pid)
     return Look(page, waterfall_from(pid, page, mappings, profile), faults, at)
 
 
@@ -183,6 +184,8 @@ def details_section(look: Look) -> Section:
              f"huge pages: {memory.huge_text}"]
     if not page.value("counted"):
         lines.append("count_calls=on counts allocations and frees")
+    if page.in_memory:
+        lines.append(f"read from its memory; what it takes from now on: hakmem profile {page.pid}")
     if mode_of(page) not in UNLEARNING:
         price, cost, least = page.value("price"), page.value("cost_page"), bytes_text(page.value("threshold"))
         lines.append(f"waits paid: {paid_text(page)}")
@@ -256,7 +259,7 @@ def show_top(pid: int, interval: float) -> int:
         raise Refusal("top needs a terminal; hakmem top --once needs none")
     if stdout_console().is_dumb_terminal:  # on which nothing would be drawn
         raise Refusal(f"TERM={os.environ['TERM']} is no terminal that top can draw on; hakmem top --once needs none")
-    find_page(str(pid))
+    page_of_process(pid)
     view = View(pid, name_of(pid), last_profile(pid))
     try:
         with own_terminal():

@@ -1,0 +1,518 @@
+# SPDX-License-Identifier: MIT OR Apache-2.0
+"""Processes that were started without a setting: their statistics, read from their memory, and samples of what they take
+from now on."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
+
+from hakmem.base.errors import Refusal
+from hakmem.profiling.columns import fitting
+from hakmem.profiling.from_outside import Outside, start_line, take
+from hakmem.reading import living, memory_page, tables
+from hakmem.reading.asking import BY_FRAMES, CALLERS, WHOLE, sampled
+from hakmem.reading.find_page import page_of_process
+from hakmem.reading.estimate import evidence_of, range_of, sum_of
+from hakmem.reading.memory_page import LEFT_OUT, THRESHOLD_STEP, THRESHOLDS, page_in_memory
+from hakmem.reading.memory_profile import profile_in_memory
+from hakmem.reading.pprof import columns
+from hakmem.reading.stats_page import COUNTER, METADATA, Page, is_sound
+from hakmem.reading.tables import Changed, Memory, Tables
+from hakmem.watching import processes
+
+PYTHON = "/usr/bin/python3"
+LIBRARY = str(BUILD / "libhakmem.so")
+NOBODY = 65534
+READY = "print('ready', flush=True); input()"
+MIXED = f"kept = [bytes(n) for n in range(1, 60000, 7)]; big = bytearray(9 << 20); gone = bytearray(7 << 20); del gone; {READY}"
+# Of a process that sleeps: states whose value may differ by what its own page was not yet written with.
+ROUGH = ("metadata", "mapped", "cached")
+
+
+class Asked(Scratch):
+    def started(self, code: str, *, file: str = "", **settings: str) -> subprocess.Popen[str]:
+        variables = {f"HAKMEM_{name.upper()}": value for name, value in settings.items()}
+        process = subprocess.Popen(
+            [PYTHON, "-c", code], env=clean_environment(LD_PRELOAD=LIBRARY, PYTHONMALLOC="malloc", **variables),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(end, process)
+        return process
+
+    def ready(self, code: str = MIXED, **settings: str) -> int:
+        process = self.process = self.started(code, **settings)
+        line_of(process)
+        return process.pid
+
+    def refused(self, *arguments: str, user: int | None = None) -> str:
+        ended = subprocess.run(
+            [COMMAND, *arguments], env=clean_environment(), user=user, capture_output=True, text=True, check=False
+        )
+        self.assert_one_line(ended.stderr)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        return ended.stderr
+
+
+class FromMemory(Asked):
+    def both(self, **settings: str) -> tuple[Page, Page]:
+        """Of one process that sleeps: its page, and what its memory says."""
+        pid = self.ready(stats_file=str(self.folder / "s"), **settings)
+        time.sleep(0.3)
+        kept, read = page_of_process(pid), page_in_memory(pid)
+        self.assertEqual((kept.in_memory, read.in_memory), (False, True))
+        return kept, read
+
+    def test_it_is_what_the_page_says(self) -> None:
+        kept, read = self.both(count_calls="on", huge_pages="off")
+        self.assertEqual(read.version, kept.version)
+        self.assertEqual([row.name for row in read.rows], [row.name for row in kept.rows if row.name not in LEFT_OUT])
+        for one in read.rows:
+            other = next(row for row in kept.rows if row.name == one.name)
+            self.assertEqual((one.kind, one.unit, one.help), (other.kind, other.unit, other.help))
+            near = max(1 << 16, other.value // 50) if one.name in ROUGH or one.kind == COUNTER else 1 << 15
+            self.assertLess(abs(one.value - other.value), near, one.name)
+        for kind in range(METADATA):
+            sums = [sum(each.bytes for each in page.extents if each.kind == kind) for page in (kept, read)]
+            self.assertLess(abs(sums[0] - sums[1]), max(1 << 20, sums[0] // 50), kind)
+
+    def test_sums_of_a_process_that_works(self) -> None:
+        code = (
+            "import threading\n"
+            "def work():\n"
+            "    while True: [bytes(n * 100) for n in range(999)]\n"
+            f"for _ in range(3): threading.Thread(target=work, daemon=True).start()\n{READY}"
+        )
+        pid = self.ready(code)
+        for _ in range(20):
+            page = page_of_process(pid)
+            self.assertTrue(is_sound(page))
+            live = sum(page.value(name) for name in ("slab_live", "large_live", "big_live")) - page.value("cached")
+            self.assertEqual(page.value("in_use"), live)
+
+    def test_top_and_stats(self) -> None:
+        pid = self.ready()
+        told = json.loads(hakmem("top", "--once", str(pid), "--json").stdout)
+        self.assertGreater(told["state"]["big_live"], 9 << 20)
+        self.assertGreater(told["counters"]["kernel_map"], 0)
+        memory = told["memory"]
+        sum_ = sum(memory["parts"].values()) - memory["untouched_bytes"]
+        self.assertLess(abs(sum_ - memory["hakmem_bytes"]), memory["hakmem_bytes"] // 50)
+        self.assertLess(abs(memory["error"]), 0.01)
+        table = " ".join(hakmem("stats", str(pid)).stdout.split())
+        self.assertIn("blocks that the program has", table)
+        self.assertIn("not known from outside: start it with hakmem exec --set stats_file=FILE", table)
+        self.assertRegex(hakmem("top", "--once", str(pid), "--prometheus").stdout, r"(?m)^hakmem_in_use_bytes\{pid=.* \d+$")
+
+    def test_a_forks_child_and_its_parent(self) -> None:
+        """Both have the blocks from before; the child's own come on top."""
+        code = (
+            "import os\nkept = bytearray(8 << 20)\nif os.fork() == 0:\n    more = bytearray(32 << 20)\n"
+            "    print(os.getpid(), flush=True); input()\nos.wait()"
+        )
+        process = self.started(code)
+        child = int(line_of(process))
+        self.assertGreater(page_of_process(child).value("big_live"), 40 << 20)
+        self.assertLess(page_of_process(process.pid).value("big_live"), 16 << 20)
+
+    def test_learnt_thresholds_are_those_of_the_library(self) -> None:
+        text = re.search(r"units\[HAK_ARM_THRESHOLDS\] = \{([^}]*)\}", (ROOT / "src/base/arms.c").read_text())
+        assert text is not None
+        units = [int(word) or 1.5 for word in text[1].split(",")]
+        self.assertEqual((tuple(units), THRESHOLD_STEP), (THRESHOLDS, 512 << 10))
+
+
+class Refusals(Asked):
+    def test_whose_memory_is_not_to_be_read(self) -> None:
+        other = subprocess.Popen(["/bin/sleep", "60"])
+        self.addCleanup(end, other)
+        self.assertIn("does not run on HAKMEM", self.refused("top", "--once", str(other.pid)))
+        pid = self.ready()
+        self.assertIn("another user's: only that user and root may", self.refused("top", "--once", str(pid), user=NOBODY))
+
+    def test_yama(self) -> None:
+        """Of the same user: one line, and what to do."""
+        scope = self.folder / "scope"
+        pid = self.ready()
+        for value, advice in (("1\n", "sudo hakmem"), ("2\n", "sudo hakmem"), ("3\n", "before the next boot")):
+            scope.write_text(value)
+            with mock.patch.object(living, "SCOPE", scope):
+                said = living.why_forbidden(pid)
+                self.assertIn(f"ptrace_scope is {value.strip()}: ", said)
+                self.assertIn(advice, said)
+                self.assertIn("protected", living.why_forbidden(pid, attached=False))
+        with mock.patch.object(os, "open", side_effect=PermissionError), self.assertRaises(Refusal):
+            Memory(pid)
+
+    @contextmanager
+    def before_reading(self, what: str, times: int = 1) -> Iterator[list[int]]:
+        """The process does something after its maps were read and before its tables are."""
+        left, true = [times], memory_page.heap_of
+
+        def then(tables):  # type: ignore[no-untyped-def]
+            if left[0]:
+                left[0] -= 1
+                assert self.process.stdin is not None
+                self.process.stdin.write(what + "\n")
+                self.process.stdin.flush()
+                line_of(self.process) if what != "end" else self.process.wait()
+            return true(tables)
+
+        with mock.patch.object(memory_page, "heap_of", then):
+            yield left
+
+    def test_one_that_ends_execs_or_forks_meanwhile(self) -> None:
+        code = (
+            "import os, sys\nprint('ready', flush=True)\n"
+            "while (word := input()) != 'end':\n"
+            "    if word == 'exec': os.execv('/bin/sh', ['sh', '-c', 'echo there; read x'])\n"
+            "    if word == 'fork':\n"
+            "        if os.fork() == 0: os._exit(0)\n"
+            "        os.wait(); print('forked', flush=True)\n"
+        )
+        self.ready(code)
+        with self.before_reading("fork"):
+            self.assertGreater(page_in_memory(self.process.pid).value("in_use"), 0)
+        with self.before_reading("end"), self.assertRaisesRegex(Refusal, "no process|has ended"):
+            page_in_memory(self.process.pid)
+        self.ready(code)
+        with self.before_reading("exec"):
+            page = page_in_memory(self.process.pid)
+        self.assertLess(page.value("in_use"), 1 << 20, "the shell's, which runs on HAKMEM, too")
+
+    def test_hostile_memory(self) -> None:
+        """Whatever is in it, there is one line, soon: here each word of the tables' numbers is another."""
+        pid = self.ready()
+        true = Memory.read
+        for number, value in ((0, 0), (7, 1 << 63), (1, (1 << 64) - 1), (3, 1 << 40)):
+            count = [0]
+
+            def lying(memory: Memory, address: int, size: int) -> bytes:
+                data = true(memory, address, size)
+                count[0] += 1
+                return value.to_bytes(8, "little") if size == 8 and count[0] % 8 == number else data
+
+            start = time.monotonic()
+            with mock.patch.object(Memory, "read", lying):
+                try:
+                    self.assertTrue(is_sound(page_in_memory(pid)))
+                except Refusal as refusal:
+                    self.assert_one_line(f"hakmem: {refusal}\n")
+            self.assertLess(time.monotonic() - start, 60)
+
+    def test_tables_without_end(self) -> None:
+        pid = self.ready()
+        with mock.patch.object(tables, "READS_MOST", 10), self.assertRaisesRegex(Refusal, "its tables have no end"):
+            page_in_memory(pid)
+        with self.assertRaises(Changed):
+            list(tables.linked(1, lambda at: at + 1))
+
+    def test_names_that_a_terminal_should_not_get(self) -> None:
+        pid = self.ready()
+        true = Memory.read
+
+        def lying(memory: Memory, address: int, size: int) -> bytes:
+            return true(memory, address, size).replace(b"calls of mmap", b"\x1b[31m of mm\x07p")
+
+        with mock.patch.object(Memory, "read", lying), self.assertRaisesRegex(Refusal, "tables are damaged"):
+            page_in_memory(pid)
+
+    def test_one_that_changes_all_the_time(self) -> None:
+        pid = self.ready()
+        with mock.patch.object(memory_page, "heap_of", side_effect=Changed), self.assertRaisesRegex(Refusal, "faster than"):
+            page_in_memory(pid)
+
+
+class Narrow(unittest.TestCase):
+    def test_names_stay(self) -> None:
+        heads, row = ("itself", "range", "share", "share", "function"), ("1.0 MiB", "0.5 to 2.0 MiB", "99.0 %", "1.0 %", "f")
+        leave = ("share", "range")
+        for width, shown in ((200, [0, 1, 2, 3, 4]), (60, [0, 1, 4]), (40, [0, 4]), (1, [0, 4])):
+            self.assertEqual(fitting(heads, [row], leave, width), shown)
+        self.assertEqual(fitting(heads, [], leave, 200), [0, 1, 2, 3, 4])
+
+
+class Listed(Asked):
+    def listed(self, **settings: str) -> dict[int, dict[str, object]]:
+        return {each["pid"]: each for each in json.loads(hakmem("top", "--once", "--json").stdout)}
+
+    def test_watched_or_not(self) -> None:
+        other = subprocess.Popen(["/bin/sleep", "60"])
+        self.addCleanup(end, other)
+        plain = self.ready("kept = bytearray(30 << 20); " + READY)
+        watched = self.ready(stats_file=str(self.folder / "s"), profile_table=str(self.folder / "t"))
+        found = self.listed()
+        self.assertNotIn(other.pid, found)
+        self.assertEqual(found[plain]["keeps"], "-")
+        self.assertEqual(found[watched]["keeps"], "statistics, profile")
+        self.assertGreater(found[plain]["heap_bytes"], 30 << 20)
+        self.assertIn("bytearray(30 << 20)", str(found[plain]["command"]))
+        table = hakmem("top").stdout
+        self.assertRegex(table, rf"(?m)^ *{plain} +[\d.]+ MiB +[\d.]+ MiB +- +{PYTHON}")
+        self.assertRegex(table, r"one of them: hakmem top \d+\n$")
+
+    def test_only_those_of_this_user(self) -> None:
+        pid = self.ready()
+        ended = subprocess.run([COMMAND, "top"], env=clean_environment(), user=NOBODY, capture_output=True, text=True, check=False)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        self.assertNotIn(str(pid), ended.stdout)
+
+    def test_one_that_cannot_be_read(self) -> None:
+        """As where Yama refuses: what the kernel says of it is listed all the same."""
+        pid = self.ready()
+        with mock.patch.object(processes, "Memory", side_effect=Refusal("no")):
+            found = processes.process_of(pid)
+        assert found is not None
+        self.assertIsNone(found.heap)
+        self.assertGreater(found.resident, 0)
+
+
+UNWINDS = "import ctypes, time; ctypes.CDLL('libgcc_s.so.1')\n"
+GROWS = (
+    "import time\nold = [bytes(1000) for _ in range(40000)]\nkept = []\nprint('ready', flush=True)\n"
+    "while True: kept.extend(bytes(3000) for _ in range(100)); time.sleep(0.01)"
+)
+
+
+def switches(pid: int) -> dict[str, int]:
+    """What is sampled now, for whom, and how."""
+    memory = Memory(pid)
+    try:
+        found = Tables(memory)
+        lent = memory.number(found.at["account"] + found.n["lent"], 1)
+        return {"profile": found.setting("profile"), "frames": found.setting("profile_frames"), "lent": lent}
+    finally:
+        memory.close()
+
+
+OFF = {"profile": 0, "frames": 0, "lent": 0}
+
+
+class FromOutside(Asked):
+    def until_off(self, pid: int) -> None:
+        deadline = time.monotonic() + 30
+        while switches(pid) != OFF:
+            self.assertLess(time.monotonic(), deadline, switches(pid))
+            time.sleep(0.02)
+
+    def live_range(self, found: Outside) -> tuple[float, float]:
+        at = columns(found.profile)["inuse_space"]
+        size = sum(sample.value[at] for sample in found.profile.sample)
+        return range_of(size, sum_of(evidence_of(found.profile)), found.profile.period)
+
+    def test_what_it_takes_from_now_on(self) -> None:
+        """And nothing from before, the second time as well: ranges have the truth, with some room."""
+        pid = self.ready(UNWINDS + GROWS)
+        for _ in range(2):
+            before = page_of_process(pid).value("in_use")
+            found = take(pid, 1.0)
+            grown = page_of_process(pid).value("in_use") - before
+            low, high = self.live_range(found)
+            self.assertEqual((found.sampled, found.stacks), (True, WHOLE))
+            self.assertGreater(grown, low / 1.5)
+            self.assertLess(low, high)
+            self.assertGreater(1.5 * high + (4 << 20), 0.7 * grown, "what it took just before and after is not in it")
+            self.assertGreater(max(len(sample.location_id) for sample in found.profile.sample), 5)
+            self.until_off(pid)
+
+    def test_the_command(self) -> None:
+        pid, out = self.ready(UNWINDS + GROWS), self.folder / "out.pb.gz"
+        said = hakmem("profile", str(pid), "--seconds", "0.5", "-o", str(out))
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        line = f"blocks from before are not in it (with them: {start_line(pid)})"
+        self.assertIn(line, said.stdout)
+        self.assertIn(f"hakmem exec --profile -- {PYTHON} ...", line, "its lines are no words of a command")
+        self.assertRegex(said.stdout, r"(?m) _start +$")
+        self.assertIn(" in use in ", hakmem("profile", str(out)).stdout)
+        self.until_off(pid)
+        self.assertIn("--seconds goes with a PID", self.refused("profile", str(out), "--seconds", "1"))
+
+    def test_the_report(self) -> None:
+        pid, page = self.ready(UNWINDS + GROWS), self.folder / "page.html"
+        said = hakmem("report", str(pid), "--seconds", "0.5", "-o", str(page))
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertIn("blocks from before are not in it", said.stdout)
+        text = page.read_text("ascii")
+        self.assertIn("Of what it took within", text)
+        self.assertRegex(text, r'"points":\s*\[\[[\d.]+,\s*\d+,\s*\d+,\s*\d+\]')
+        self.until_off(pid)
+
+    def test_the_report_of_an_idle_one(self) -> None:
+        """Its memory is there all the same."""
+        pid, page = self.ready(), self.folder / "page.html"
+        said = hakmem("report", str(pid), "--seconds", "0.2", "-o", str(page))
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertIn("it took no memory beyond its caches meanwhile", said.stdout)
+        self.assertIn("less never touched", page.read_text("ascii"))
+        assert self.process.stdin is not None
+        self.assertIn("took no memory beyond its caches within 0.2 s", self.refused("profile", str(pid), "--seconds", "0.2"))
+
+    def test_without_an_unwinder(self) -> None:
+        """None is opened in the middle of malloc, where the loader's lock may be held."""
+        pid = self.ready(GROWS)
+        with sampled(pid) as sampling:
+            self.assertEqual(sampling.stacks, BY_FRAMES)
+        said = hakmem("profile", str(pid), "--seconds", "0.5").stdout
+        self.assertIn("stacks are by frame pointers, as it has no libgcc_s.so.1 loaded", said)
+        self.assertNotIn("libgcc_s", Path(f"/proc/{pid}/maps").read_text())
+        self.until_off(pid)
+
+    @unittest.skipIf(os.uname().machine != "x86_64", "the filter has the number of one machine")
+    def test_in_a_sandbox_that_malloc_alone_survives(self) -> None:
+        """Its filter, which HAKMEM is not told of, ends it for rt_sigprocmask: with that pages of stacks are checked."""
+        for unwinder, stacks in ((UNWINDS, WHOLE), ("", CALLERS)):
+            code = unwinder + (
+                "import ctypes, struct, time\nlibc = ctypes.CDLL(None)\nkept = []\n"
+                "rows = ((0x20, 0, 0, 0), (0x15, 0, 1, 14), (0x6, 0, 0, 0x80000000), (0x6, 0, 0, 0x7fff0000))\n"
+                "text = ctypes.create_string_buffer(b''.join(struct.pack('<HBBI', *row) for row in rows))\n"
+                "program = ctypes.create_string_buffer(struct.pack('<HxxxxxxQ', len(rows), ctypes.addressof(text)))\n"
+                "assert libc.syscall(157, 38, 1, 0, 0, 0) == 0\n"
+                "assert libc.syscall(157, 22, 2, ctypes.c_void_p(ctypes.addressof(program)), 0, 0) == 0\n"
+                "print('ready', flush=True)\nwhile True: kept.extend(bytes(3000) for _ in range(100)); time.sleep(0.01)"
+            )
+            pid = self.ready(code)
+            found = take(pid, 0.5)
+            self.assertIsNone(self.process.poll(), "it goes on")
+            self.assertEqual((found.sampled, found.stacks), (True, stacks))
+            self.assertGreater(len(found.profile.sample), 0)
+            self.until_off(pid)
+
+    def test_all_threads(self) -> None:
+        code = UNWINDS + (
+            "import threading\ndef work(kept=None):\n    kept = []\n    while True: kept.append(bytes(40000)); time.sleep(0.001)\n"
+            "for _ in range(4): threading.Thread(target=work, daemon=True).start()\nprint('ready', flush=True); time.sleep(600)"
+        )
+        pid = self.ready(code)
+        found = take(pid, 1.0)
+        self.assertGreater(self.live_range(found)[1], 20 << 20)
+        self.until_off(pid)
+
+    def test_a_fork_meanwhile(self) -> None:
+        """The child, whose samples nobody reads, ends its sampling."""
+        code = UNWINDS + (
+            "import os, sys\nprint('ready', flush=True)\ninput()\n"
+            "if os.fork() == 0:\n    print(os.getpid(), flush=True)\nkept = []\n"
+            "while True: kept.append(bytes(40000)); time.sleep(0.005)"
+        )
+        pid = self.ready(code)
+        assert self.process.stdin is not None
+        with sampled(pid) as sampling:
+            self.process.stdin.write("fork\n")
+            self.process.stdin.flush()
+            child = int(line_of(self.process))
+            self.addCleanup(os.kill, child, signal.SIGKILL)
+            sampling.await_answer(20)
+            self.assertTrue(sampling.answered)
+            self.until_off(child)
+            self.assertEqual(switches(pid)["profile"], 1)
+        self.until_off(pid)
+
+    def test_one_that_ends_meanwhile(self) -> None:
+        pid = self.ready(GROWS)
+        asker = subprocess.Popen([COMMAND, "profile", str(pid), "--seconds", "60"], env=clean_environment(),
+                                 stderr=subprocess.PIPE, text=True)
+        while not switches(pid)["profile"]:
+            time.sleep(0.02)
+        self.process.kill()
+        self.process.wait()
+        said = asker.communicate(timeout=60)[1]
+        self.assertEqual(asker.returncode, 2)
+        self.assertRegex(said, rf"\Ahakmem: (there is no process {pid}|process {pid} has ended .*)\n\Z")
+
+    def test_one_that_execs_meanwhile(self) -> None:
+        """The program before is what was asked; the one after is left alone."""
+        code = UNWINDS + (
+            "import os, sys\nkept = [bytes(n) for n in range(20000)]\nprint('ready', flush=True)\ninput()\n"
+            "os.execv('/bin/sh', ['sh', '-c', 'echo there; read x'])"
+        )
+        pid = self.ready(code)
+        assert self.process.stdin is not None
+        with self.assertRaisesRegex(Refusal, "became another program"), sampled(pid) as sampling:
+            self.process.stdin.write("exec\n")
+            self.process.stdin.flush()
+            self.assertEqual(line_of(self.process), "there")
+            sampling.await_answer(1)
+        self.assertEqual(switches(pid), OFF)
+
+    def test_an_asker_that_is_stopped_or_killed(self) -> None:
+        pid = self.ready(GROWS)
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGKILL):
+            asker = subprocess.Popen([COMMAND, "profile", str(pid), "--seconds", "60"], env=clean_environment(),
+                                     stderr=subprocess.PIPE, text=True)
+            while not switches(pid)["profile"]:
+                time.sleep(0.02)
+            asker.send_signal(number)
+            said = asker.communicate(timeout=60)[1]
+            self.assertEqual(asker.returncode, -number)
+            if number != signal.SIGKILL:
+                self.assertEqual(said, f"hakmem: stopped by {number.name}\n")
+                self.until_off(pid)
+        self.assertEqual(switches(pid)["lent"], 1, "it samples on, and the next one ends that")
+        take(pid, 0.2)
+        self.until_off(pid)
+
+    def test_one_that_samples_by_itself_goes_on(self) -> None:
+        pid = self.ready(GROWS, profile="on")
+        found = take(pid, 0.1)
+        self.assertEqual(found.seconds, 0)
+        self.assertGreater(self.live_range(found)[1], 40 << 20, "it has what was taken before, too")
+        self.assertEqual(switches(pid), {"profile": 1, "frames": 0, "lent": 0})
+
+    @unittest.skipIf(os.geteuid() != 0, "only root has other users' processes")
+    def test_another_users(self) -> None:
+        pid = self.ready(GROWS)
+        self.assertIn("another user's", self.refused("profile", str(pid), user=NOBODY))
+        self.assertIn("another user's", self.refused("report", str(pid), user=NOBODY))
+        self.assertEqual(switches(pid), OFF)
+
+    @unittest.skipIf(subprocess.run(["unshare", "-pmf", "true"], check=False).returncode, "no namespaces here")
+    def test_in_a_container_with_its_own_root(self) -> None:
+        inside = self.folder / "inside"
+        inside.mkdir()
+        line = 'mount -t tmpfs none "$0" && cp -L /usr/bin/python3 "$0/program" && exec env "$@"'
+        outer = subprocess.Popen(
+            ["unshare", "-pmf", "--mount-proc", "--kill-child", "sh", "-c", line, str(inside), f"LD_PRELOAD={LIBRARY}",
+             "PYTHONMALLOC=malloc", str(inside / "program"), "-c", UNWINDS + GROWS],
+            env=clean_environment(), stdout=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(end, outer)
+        self.assertEqual(line_of(outer), "ready")
+        pid = Path(f"/proc/{outer.pid}/task/{outer.pid}/children").read_text().strip()
+        self.assertIn("blocks that the program has", hakmem("top", "--once", pid).stdout)
+        said = hakmem("profile", pid, "--seconds", "0.5", "--rows", "0").stdout
+        self.assertRegex(said, r" _?Py[A-Z]\w+\n|Py_BytesMain", "named by the file that it has there")
+
+    def test_hostile_samples(self) -> None:
+        pid = self.ready(UNWINDS + GROWS)
+        take(pid, 0.3)
+        true = Memory.read
+        for value in (0x4141414141414141, (1 << 64) - 1, 0x7FF0000000000000):
+            count = [0]
+
+            def lying(memory: Memory, address: int, size: int) -> bytes:
+                data = true(memory, address, size)
+                count[0] += 1
+                return value.to_bytes(8, "little") * (size // 8) if size in (8, 16, 24) and count[0] % 5 == 0 else data
+
+            start = time.monotonic()
+            with mock.patch.object(Memory, "read", lying):
+                try:
+                    profile_in_memory(pid)
+                except Refusal as refusal:
+                    self.assert_one_line(f"hakmem: {refusal}\n")
+            self.assertLess(time.monotonic() - start, 60)
+
+
+if __name__ == "__main__":
+    unittest.main()
