@@ -46,7 +46,7 @@ static HAK_RARE struct {
   uint64_t mean;
   struct notes {
     size_t used;
-    char text[HAK_PROTO_BYTES - 64];
+    char text[HAK_PROTO_BYTES / 2 - 64];
   } live, peak;
 } g_writer;
 

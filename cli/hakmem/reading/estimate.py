@@ -22,23 +22,25 @@ from hakmem.reading.pprof import columns, text_of
 
 Z = 1.959964  # 95 % of a normal distribution lie so many deviations around its mean
 PERIODS_SEEN = 3
-FEW = 10  # samples: what rests on fewer is a hint
+FEW, SEEN_SHARE = 10, 0.9  # samples: what rests on fewer is a hint, unless so much of it is of these blocks themselves
 IN_USE = "hakmem: bytes in use, counted: "
 AT_PEAK = re.compile(r"hakmem: bytes in use at the peak, counted: ([0-9]{1,20}), ([0-9]{1,20}) ns after the first sample")
 WIDTH, DIGITS_MOST = 3, 20
 
 
 class Moment(NamedTuple):
-    """At which blocks are live: names of the columns, and of the comment with what these are made of."""
+    """At which blocks are live: names of the columns, of the comment with what these are made of, and words for it."""
 
     space: str
     objects: str
     asked: str
     samples: str
+    live: str  # "5 MiB ..."
+    of_it: str  # "50 % of ..."
 
 
-NOW = Moment("inuse_space", "inuse_objects", "inuse_requested", "#hakmem samples:")
-PEAK = Moment("peak_space", "peak_objects", "peak_space", "#hakmem peak samples:")
+NOW = Moment("inuse_space", "inuse_objects", "inuse_requested", "#hakmem samples:", "in use", "what is live")
+PEAK = Moment("peak_space", "peak_objects", "peak_space", "#hakmem peak samples:", "at the peak", "what was live at the peak")
 
 
 class Evidence(NamedTuple):
@@ -164,8 +166,15 @@ def size_about(size: int, evidence: Evidence, period: int) -> str:
     return f"≈ {bytes_text(size)} ({range_text(*range_of(size, evidence, period))})"
 
 
-def from_samples(evidence: Evidence, period: int) -> str:
-    return f", from {samples_text(evidence.samples)}" if period > 1 else ""
+def is_hint(size: int, evidence: Evidence) -> bool:
+    """Few samples, which are not themselves nearly all of it, as large blocks are."""
+    return round(evidence.samples) < FEW and evidence.seen < SEEN_SHARE * size
+
+
+def from_samples(size: int, evidence: Evidence, period: int) -> str:
+    if period <= 1:
+        return ""
+    return f", from {samples_text(evidence.samples)}{' (a hint, no more)' * is_hint(size, evidence)}"
 
 
 def blocks_about(blocks: int, period: int) -> str:
