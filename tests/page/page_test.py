@@ -179,7 +179,7 @@ class Data(Folder):
         data = data_of(profile)
         totals, rows = data["facts"]["totals"], data["sites"]["rows"]
         self.assertEqual([values[0] for values in data["flame"]["values"]], [totals[name] for name in (
-            "inuse_space", "alloc_space", "inuse_objects", "alloc_objects")])
+            "inuse_space", "alloc_space", "peak_space", "inuse_objects", "alloc_objects", "peak_objects")])
         self.assertEqual(sum(row[2][0] for row in rows), totals["inuse_space"])
         function, line = data["functions"][rows[0][0]], rows[0][1]
         self.assertIn("leak_nodes", function[0])
@@ -278,6 +278,8 @@ class Reading(Folder):
 
     def test_the_switch_changes_what_is_shown(self) -> None:
         self.leak_page()
+        self.assertIn("at the peak", self.text('[data-node="0"]'))
+        self.browser.click("[name=mode][value='0']")
         in_use, sizes, first = self.text('[data-node="0"]'), self.text("#sizes"), self.text("#sites tbody button")
         self.browser.click("[name=mode][value='1']")
         ever = self.text('[data-node="0"]')
@@ -299,13 +301,35 @@ class Reading(Folder):
             self.assertEqual(self.text("#total-0"), "\u2248 600 KiB")
             self.assertRegex(self.text("#cards"), r"as sampled: \d+ KiB to [\d.]+ [KM]iB, from 9 samples")
             self.assertIn("\u2248 600 KiB in use", self.text('[data-node="0"]'))
-            self.assertRegex(self.text("#sites .range"), r"^\d+ KiB to [\d.]+ [KM]iB$")
-            self.assertEqual(len(self.texts("#sites .range")), 1)
+            self.assertRegex(self.texts("#sites .range")[0], r"^\d+ KiB to [\d.]+ [KM]iB$")
+            self.assertEqual(self.texts("#sites .range")[1:], ["9 samples: a hint"])
             self.assertRegex(self.text("#sampling"), "^One byte in 64.0 KiB is sampled: .* less than 192 KiB may go unseen")
             self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
         profile.sample[0].value[:2] = [0, 0]
         self.page_of(data_of(profile))
         self.assertIn("nothing sampled is, so it is likely less than 192 KiB", self.text("#cards"))
+
+    def test_it_opens_on_the_peak(self) -> None:
+        """What was freed since; without a peak there is no switch for it."""
+        done = subprocess.run([PROGRAM, "peaks", "16"], env=environment(self.folder), capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        (file,) = self.folder.iterdir()
+        for size in (PHONE, DESK):
+            data = data_of(read(file))
+            self.page_of(data, size)
+            self.assertIn(f"{self.text('#total-2')} at the peak", self.text('[data-node="0"]'))
+            self.assertIn("pile_up", self.text("#sites tbody tr"))
+            self.assertRegex(self.text("#cards"), r"1\d\.\d MiBat the peak, by the counters of HAKMEM, \S+ m?s after the first")
+            self.assertRegex(self.text("#cards"), r"at the peak, in ≈ [\d,]+ blocks, as sampled: .* from [\d,]+ samples")
+            self.assertTrue(any("pile_up" in text for text in self.texts(".box")))
+            self.assertFalse(any("second_pile" in text for text in self.texts(".box")))
+            self.assertIn("as those of the peak are not kept", self.text("#sizes"))
+            self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
+            self.browser.click("[name=mode][value='0']")
+            self.assertTrue(any("second_pile" in text for text in self.texts(".box")))
+            self.assertIn("second_pile", self.text("#sites tbody tr"))
+        self.page_of(data_of(made([(["a", "main"], (600, 6, 1, 1))])))
+        self.assertEqual(self.texts("label:not([hidden])"), [" In use", " Allocated"])
 
     def test_a_click_zooms_and_the_top_box_zooms_out(self) -> None:
         stacks = [(["a", "main"], (600, 6, 1, 1)), (["b", "main"], (400, 4, 1, 1))]
@@ -362,7 +386,7 @@ class Reading(Folder):
     def test_it_fits_a_phone(self) -> None:
         data = self.leak_page() | {"waterfall": waterfall(), "timeline": timeline()}
         data["functions"].append(["a" * 300, "/src/" + "b" * 300, ""])
-        data["sites"]["rows"].append([len(data["functions"]) - 1, 1, [1 << 40] * 6, [], 0])
+        data["sites"]["rows"].append([len(data["functions"]) - 1, 1, [1 << 40] * 8, [], 0, [None, None]])
         for size in (PHONE, DESK, (320, 600)):
             self.page_of(data, size)
             self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])

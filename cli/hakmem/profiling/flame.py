@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from hakmem.reading.estimate import NOTHING, Evidence, evidence_of, sum_of
+from hakmem.reading.estimate import NOTHING, NOW, PEAK, Evidence, evidence_of, has_peak, sum_of
 from hakmem.reading.pprof import columns, text_of
 from hakmem.reading.symbols import Names
 
@@ -25,8 +25,9 @@ SHARE_LEAST = 1e-4
 SITES_MOST = 1_000
 STACK_MOST = 24
 LINES_MOST = 3
-VALUES = ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects", "inuse_requested", "alloc_requested")
-IN_USE, EVER = 0, 1
+VALUES = ("inuse_space", "alloc_space", "peak_space", "inuse_objects", "alloc_objects", "peak_objects", "inuse_requested",
+          "alloc_requested")
+IN_USE, EVER, AT_PEAK, DRAWN = 0, 1, 2, 6
 STRING = re.compile(r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")
 # These ask on behalf of whoever calls them: the C++ library, and what is called like malloc (zmalloc, PyMem_Malloc).
 LIBRARY_NAMES = ("std::", "__gnu_cxx::", "operator new", "void std::", "void* std::")
@@ -37,6 +38,16 @@ LIBRARY_FILES, LIBRARY_MODULES = "/include/c++/", ("libstdc++.so", "libc++.so")
 class Place(NamedTuple):
     function: int  # in Functions
     line: int
+
+
+class Proofs(NamedTuple):
+    """What the bytes that are in use rest on, and those at the peak."""
+
+    now: Evidence = NOTHING
+    peak: Evidence = NOTHING
+
+    def plus(self, other: Proofs) -> Proofs:
+        return Proofs(sum_of((self.now, other.now)), sum_of((self.peak, other.peak)))
 
 
 class Functions:
@@ -60,7 +71,7 @@ class Stacks:
     functions: Functions = field(default_factory=Functions)
     places: list[list[Place]] = field(default_factory=list)
     values: list[list[int]] = field(default_factory=list)
-    evidence: list[Evidence] = field(default_factory=list)
+    proofs: list[Proofs] = field(default_factory=list)
 
 
 def short(name: str) -> str:
@@ -83,13 +94,19 @@ def stacks_of(profile: Any, names: Names) -> Stacks:
     stacks, at = Stacks(), columns(profile)
     places = places_of(profile, names, stacks.functions)
     order = [at.get(name) for name in VALUES]
-    for sample, evidence in zip(profile.sample, evidence_of(profile)):
+    for sample, proofs in zip(profile.sample, proofs_of(profile)):
         values = [sample.value[n] if n is not None else 0 for n in order]
         if any(values):
             stacks.places.append([place for number in sample.location_id for place in places[number]])
             stacks.values.append(values)
-            stacks.evidence.append(evidence)
+            stacks.proofs.append(proofs)
     return stacks
+
+
+def proofs_of(profile: Any) -> list[Proofs]:
+    """By sample, in their order."""
+    now = evidence_of(profile, NOW)
+    return [Proofs(*pair) for pair in zip(now, evidence_of(profile, PEAK) if has_peak(profile) else [NOTHING] * len(now))]
 
 
 # ---- the tree ----
@@ -106,11 +123,11 @@ def sums_of(stacks: Stacks, members: Iterable[int]) -> list[int]:
 
 
 def lines_of(stacks: Stacks, depth: int, members: Iterable[int]) -> list[int]:
-    """Of the places at that depth, by bytes; those of live blocks go first."""
+    """Of the places at that depth, by bytes; those of blocks that are or were live go first."""
     weights: Counter[int] = Counter()
     for n in members if depth else ():
         values = stacks.values[n]
-        weights[stacks.places[n][-depth].line] += (values[IN_USE] << 20) + values[EVER]
+        weights[stacks.places[n][-depth].line] += (values[IN_USE] + values[AT_PEAK] << 20) + values[EVER]
     return [line for line, _ in weights.most_common(LINES_MOST) if line]
 
 
@@ -125,7 +142,7 @@ def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int
 def grown(stacks: Stacks, share: float) -> Optional[tuple[list[Node], int]]:
     """Nodes, each behind the one that it is called by, and how many were too small. None: they are too many."""
     every = range(len(stacks.values))
-    least = [share * value for value in sums_of(stacks, every)[:2]]
+    least = [share * value for value in sums_of(stacks, every)[:DRAWN // 2]]
     nodes: list[Node] = []
     dropped, waiting = 0, [(-1, 0, list(every))]
     while waiting:
@@ -151,7 +168,7 @@ def flame_of(stacks: Stacks) -> dict[str, Any]:
     return {
         "share": share, "left_out": dropped, "function": [node.function for node in nodes],
         "depth": [node.depth for node in nodes], "lines": [node.lines for node in nodes],
-        "values": [[node.values[n] for node in nodes] for n in range(4)],
+        "values": [[node.values[n] for node in nodes] for n in range(DRAWN)],
     }
 
 
@@ -166,30 +183,38 @@ def asks_for_others(row: tuple[str, str, str]) -> bool:
 class Site:
     def __init__(self) -> None:
         self.values = [0] * len(VALUES)
-        self.evidence = NOTHING
-        self.heaviest: tuple[tuple[int, int], list[Place]] = ((-1, -1), [])
+        self.proofs = Proofs()
+        self.heaviest: tuple[tuple[int, int, int], list[Place]] = ((-1, -1, -1), [])
 
-    def add(self, places: list[Place], values: list[int], evidence: Evidence) -> None:
-        self.evidence = sum_of((self.evidence, evidence))
+    def add(self, places: list[Place], values: list[int], proofs: Proofs) -> None:
+        self.proofs = self.proofs.plus(proofs)
         self.values = [a + b for a, b in zip(self.values, values)]
-        self.heaviest = max(self.heaviest, ((values[IN_USE], values[EVER]), places), key=lambda each: each[0])
+        weight = (values[AT_PEAK], values[IN_USE], values[EVER])
+        self.heaviest = max(self.heaviest, (weight, places), key=lambda each: each[0])
+
+
+def kept_sites(sites: Mapping[Place, Site]) -> dict[Place, Site]:
+    """Those that have most in use, first, and those that had most otherwise."""
+    ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
+    kept = dict(ranked[: SITES_MOST // 2])
+    for column in (EVER, AT_PEAK):
+        kept |= dict(sorted(ranked, key=lambda item: -item[1].values[column])[: SITES_MOST // 4])
+    return kept
 
 
 def sites_of(stacks: Stacks) -> dict[str, Any]:
     """By the innermost place that asks for itself: sums, and the stack that has most."""
     for_others = {n for n, row in enumerate(stacks.functions.rows) if asks_for_others(row)}
     sites: defaultdict[Place, Site] = defaultdict(Site)
-    for places, values, evidence in zip(stacks.places, stacks.values, stacks.evidence):
+    for places, values, proofs in zip(stacks.places, stacks.values, stacks.proofs):
         if places:
-            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values, evidence)
-    ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
-    most = sorted(ranked, key=lambda item: -item[1].values[EVER])[: SITES_MOST // 2]
-    kept = dict(ranked[: SITES_MOST // 2]) | dict(most)
+            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values, proofs)
+    kept = kept_sites(sites)
     return {
         "left_out": len(sites) - len(kept),
         "rows": [
             [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1]),
-             site.evidence]
+             site.proofs]
             for place, site in kept.items()
         ],
     }

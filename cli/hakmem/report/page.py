@@ -21,7 +21,7 @@ from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.figures import bytes_text
 from hakmem.base.html_page import filled, write_page
-from hakmem.profiling.flame import picture_of, stacks_of
+from hakmem.profiling.flame import AT_PEAK, IN_USE, picture_of, stacks_of
 from hakmem.profiling.profile import (
     chosen,
     counted_text,
@@ -33,7 +33,21 @@ from hakmem.profiling.profile import (
     totals,
     written_anew,
 )
-from hakmem.reading.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
+from hakmem.reading.estimate import (
+    NOW,
+    PEAK,
+    Evidence,
+    Moment,
+    counted_in_use,
+    counted_peak,
+    evidence_of,
+    has_peak,
+    is_hint,
+    is_sampled,
+    range_of,
+    sampling_lines,
+    sum_of,
+)
 from hakmem.reading.living import root_of
 from hakmem.reading.memory import Waterfall, waterfall_of
 from hakmem.reading.pprof import columns, read, text_of
@@ -63,28 +77,36 @@ def facts_of(profile: Any, file: Path) -> dict[str, Any]:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(profile.time_nanos / 1e9)) if profile.time_nanos else ""
     comment = next((text_of(profile, number) for number in profile.comment), "")
     at, sums = columns(profile), totals(profile)
+    peak = counted_peak(profile)
     return {
         "file": file.name, "program": program, "when": when, "comment": comment, "period": profile.period,
         "version": __version__, "totals": {name: sums[n] for name, n in at.items()},
         "counted": counted_in_use(profile), "sampling": " ".join(sampling_lines(profile)),
-        "range": range_facts(profile, sums[at["inuse_space"]]),
+        "range": range_facts(profile, sums[at[NOW.space]], NOW), "peak": peak._asdict() if peak else None,
+        "peak_range": range_facts(profile, sums[at[PEAK.space]], PEAK) if has_peak(profile) else None,
     }
 
 
-def range_facts(profile: Any, size: int) -> Optional[dict[str, float]]:
-    """Of what is in use; None: it is exact, or unknown how far off."""
+def range_facts(profile: Any, size: int, moment: Moment) -> Optional[dict[str, Any]]:
+    """Of what is live at that moment; None: it is exact, or unknown how far off."""
     if not is_sampled(profile):
         return None
-    evidence = sum_of(evidence_of(profile))
-    low, high = range_of(size, evidence, profile.period)
-    return {"low": low, "high": high, "samples": round(evidence.samples)}
+    return range_with_samples(size, sum_of(evidence_of(profile, moment)), profile.period)
+
+
+def range_with_samples(size: int, evidence: Evidence, period: int) -> dict[str, Any]:
+    low, high = range_of(size, evidence, period)
+    return {"low": low, "high": high, "samples": round(evidence.samples), "hint": is_hint(size, evidence)}
 
 
 def with_ranges(sites: dict[str, Any], profile: Any) -> dict[str, Any]:
-    """Each place has its own, instead of what it is made from."""
+    """Each place has its own, in use and at the peak, instead of what they are made from."""
     for row in sites["rows"]:
-        evidence = row.pop()
-        row.append(list(range_of(row[2][0], evidence, profile.period)) if is_sampled(profile) and row[2][0] else None)
+        pairs = [(row[2][IN_USE], row[-1].now), (row[2][AT_PEAK], row[-1].peak)]
+        row[-1] = [
+            range_with_samples(size, evidence, profile.period) if is_sampled(profile) and size else None
+            for size, evidence in pairs
+        ]
     return sites
 
 
