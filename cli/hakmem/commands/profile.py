@@ -5,25 +5,33 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hakmem.base.errors import Refusal
 from hakmem.base.options import Argument, Command, Option
 from hakmem.commands.shared import output, rows
 
 
-def perform(asked: list[str], output: Path | None, leaks: bool, peak: bool, rows: int, by: str) -> int:
+def perform(
+    asked: list[str], output: Path | None, leaks: bool, peak: bool, since: str | None, rows: int, by: str
+) -> int:
     from hakmem.profiling.profile import Wishes, show_profiles
     from hakmem.reading.estimate import NOW, PEAK
 
-    return show_profiles(asked, Wishes(output, leaks, rows, by, PEAK if peak else NOW))
+    if since is not None and len(asked) > 1:
+        raise Refusal("--since goes with one profile, which is compared with it")
+    return show_profiles([since, *asked] if since else asked, Wishes(output, leaks, rows, by, PEAK if peak else NOW))
 
 
 COMMAND = Command(
     "profile",
-    """Say what holds memory, by function or by stack: the one that asked for it.
+    """Say what holds memory, by function or by stack: the one that asked for it; of two profiles, what grew.
 
     The program runs with HAKMEM_PROFILE_FILE=PATH (LD_PRELOAD=libhakmem.so), and each of its processes writes PATH.PID
     when it ends, gets SIGTERM or SIGUSR2, or calls hak_profile_dump. With HAKMEM_PROFILE_TABLE=PATH it keeps PATH.PID
     all the time, which is read in the same way, also after SIGKILL. One byte in 512 KiB is sampled; sums are estimates
     without bias, in usable bytes. Both keep what was live at the peak, too: --peak.
+
+    Of two profiles, the earlier one first, the difference is printed: what grew and what shrank, each with its range.
+    -o MARK keeps a profile of a process as it is now, and --since MARK says later what grew since.
 
     Functions, files and lines come from the programs with the same build-ids, or from their debug files.""",
     "0 it was printed; 1 OUT cannot be written; 2 bad usage, no such process, one that makes no profile, or a file that is "
@@ -33,9 +41,11 @@ COMMAND = Command(
         output("OUT", "Write the profile there, named and gzipped, for `go tool pprof` and the like."),
         Option(("--leaks",), "The live blocks by stack, instead of functions."),
         Option(("--peak",), "What was live when most was in use, instead of what is live in the end."),
+        Option(("--since",), "What grew and shrank since that profile, which may be of the same process or another run.",
+               "MARK"),
         rows("So many functions or stacks; 0: all."),
         Option(("--by",), "Order functions by inuse_space, inuse_objects, alloc_space or alloc_objects.", "WHAT",
                default="inuse_space"),
     ),
-    (Argument("asked", "FILE|PID", "Profiles, or processes, which are told to write theirs.", many=True),),
+    (Argument("asked", "FILE|PID", "A profile or two, or processes, which are told to write theirs.", many=True),),
 )

@@ -368,8 +368,13 @@ def show_profiles(asked: list[str], wishes: Wishes) -> int:
         raise Refusal(f"--by {wishes.by}: one of {', '.join(ORDERS)}")
     if wishes.output and len(asked) > 1:
         raise Refusal("-o goes with one profile only")
-    for one in asked:
-        if len(asked) > 1:
-            stdout_console().print(f"\n{one}:", markup=False, highlight=False)
-        show(chosen(one), wishes)
-    return 0
+    if len(asked) > 2:
+        raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
+    if len(asked) == 1:
+        show(chosen(asked[0]), wishes)
+        return 0
+    if wishes.by != ORDERS[0]:
+        raise Refusal("--by goes with one profile only: a difference is ordered by bytes in use, or with --peak at the peak")
+    from hakmem.profiling.difference import show_difference
+
+    return show_difference((asked[0], asked[1]), wishes)
