@@ -13,12 +13,14 @@ from hakmem.commands.shared import output, rows
 def perform(
     asked: list[str], output: Path | None, leaks: bool, peak: bool, since: str | None, rows: int, by: str
 ) -> int:
-    from hakmem.profiling.profile import Wishes, show_profiles
+    from hakmem.profiling.difference import show_difference
+    from hakmem.profiling.profile import Wishes, show_profile
     from hakmem.reading.estimate import NOW, PEAK
 
     if since is not None and len(asked) > 1:
         raise Refusal("--since goes with one profile, which is compared with it")
-    return show_profiles([since, *asked] if since else asked, Wishes(output, leaks, rows, by, PEAK if peak else NOW))
+    both, wishes = [since, *asked] if since else asked, Wishes(output, leaks, rows, by, PEAK if peak else NOW)
+    return show_difference(both, wishes) if len(both) > 1 else show_profile(both[0], wishes)
 
 
 COMMAND = Command(

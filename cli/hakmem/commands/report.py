@@ -10,10 +10,12 @@ from hakmem.base.options import Argument, Command, Option, real
 from hakmem.commands.shared import output
 
 
-def perform(asked: str, output: Path | None, seconds: float, file: Path | None) -> int:
+def perform(asked: list[str], output: Path | None, seconds: float, file: Path | None) -> int:
     from hakmem.report.page import Order, make_page
 
-    if file is not None and not asked.isdecimal():
+    if len(asked) > 2:
+        raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
+    if file is not None and (len(asked) > 1 or not asked[0].isdecimal()):
         raise Refusal("--file goes with a PID (see hakmem report --help)")
     return make_page(Order(asked, output, seconds, file))
 
@@ -22,9 +24,9 @@ COMMAND = Command(
     "report",
     """Make one HTML page of a heap profile: what holds memory, blocks by size and age, and of a process what RSS is.
 
-    Flame graph of the bytes in use and of all that were allocated, places that ask for memory, sizes, lifetimes; of a
+    Flame graph of the bytes at the peak, in use and of all that were allocated, places that ask for memory, sizes, lifetimes; of a
     process, too, the parts of its RSS and how they change while it is watched, if it runs with HAKMEM_STATS_FILE=FILE.
-    The page needs no network and no other file. Profiles are those of `hakmem profile`.""",
+    Of two profiles, the earlier one first, it shows what grew (red) and what shrank (blue). The page needs no network and no other file. Profiles are those of `hakmem profile`.""",
     "0 it was written; 1 OUT cannot be written; 2 bad usage, no such process, one that makes no profile, or a file that is "
     "none.",
     perform,
@@ -34,5 +36,5 @@ COMMAND = Command(
         Option(("--file",), "Of a process: where it writes its profile, if it overwrote its environment (as redis does) and "
                "that cannot be found out.", "FILE", Path),
     ),
-    (Argument("asked", "FILE|PID", "A profile, or a process, which is told to write one."),),
+    (Argument("asked", "FILE|PID", "A profile, or a process, which is told to write one; or two of them.", many=True),),
 )

@@ -230,7 +230,14 @@ def read_named(asked: str, moment: Moment = NOW) -> Read:
     return Read(file, profile, Names(profile, root_before(file)))
 
 
-def show_difference(asked: tuple[str, str], wishes: Wishes) -> int:
+def show_difference(asked: list[str], wishes: Wishes) -> int:
+    """Of two profiles, the earlier one first."""
+    if len(asked) > 2:
+        raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
+    if wishes.output:
+        raise Refusal("-o goes with one profile only")
+    if wishes.by != NOW.space:
+        raise Refusal("--by goes with one profile only: a difference is ordered by bytes in use, or with --peak at the peak")
     before, after = (read_named(one, wishes.moment) for one in asked)
     periods, console = (before.profile.period, after.profile.period), stdout_console()
     for line in heading_lines(before, after, wishes.moment):

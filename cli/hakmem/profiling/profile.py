@@ -363,18 +363,8 @@ def chosen(asked: str) -> Path:
     return table_file_of(int(asked)) or written_anew(int(asked))
 
 
-def show_profiles(asked: list[str], wishes: Wishes) -> int:
+def show_profile(asked: str, wishes: Wishes) -> int:
     if wishes.by not in ORDERS:
         raise Refusal(f"--by {wishes.by}: one of {', '.join(ORDERS)}")
-    if wishes.output and len(asked) > 1:
-        raise Refusal("-o goes with one profile only")
-    if len(asked) > 2:
-        raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
-    if len(asked) == 1:
-        show(chosen(asked[0]), wishes)
-        return 0
-    if wishes.by != ORDERS[0]:
-        raise Refusal("--by goes with one profile only: a difference is ordered by bytes in use, or with --peak at the peak")
-    from hakmem.profiling.difference import show_difference
-
-    return show_difference((asked[0], asked[1]), wishes)
+    show(chosen(asked), wishes)
+    return 0
