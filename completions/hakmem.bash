@@ -30,7 +30,7 @@ _hakmem() {
     ['exec']='--mode --price --stats --profile --children --set --build --library --help -h'
     ['top']='--once --json --prometheus --interval --help -h'
     ['report']='--output -o --seconds --file --help -h'
-    ['profile']='--output -o --leaks --peak --since --rows --by --help -h'
+    ['profile']='--output -o --leaks --peak --temporary --since --rows --by --help -h'
     ['explain']='--seconds --json --help -h'
     ['doctor']='--json --build --library --help -h'
     ['address']='--pid -p --json --help -h'

@@ -111,7 +111,7 @@ class Printed(Scratch):
             ((file, file, file), "3 profiles: give one, or two of which the difference is wanted"),
             (("--since", file, file, file), "--since goes with one profile, which is compared with it"),
             (("--by", "alloc_space", file, file), "--by goes with one profile only: .*"),
-            (("--peak", file, file), ".*one: no peak in this profile: .*"),
+            (("--peak", file, file), ".*one: no peak_space in this profile: .*"),
             ((file, str(self.folder / "none")), ".*none: no such file or directory"),
             (("-o", str(self.folder / "x"), file, file), "-o goes with one profile only"),
         ):

@@ -122,7 +122,25 @@ class Printed(Scratch):
         self.assertIn("4.0 KiB in use in 4 blocks", now)
         self.assertIn("at the peak 6.0 MiB (6,291,456 B) in use by the counters, 1.5 s after the first sample; --peak shows", now)
         old = self.written(made(([1], [1, 1, 1, 1])))
-        self.assertRegex(self.profile("--peak", old, status=2).stderr, r"\Ahakmem: .*a.pb.gz: no peak in this profile: .*\n\Z")
+        self.assertRegex(self.profile("--peak", old, status=2).stderr, r"\Ahakmem: .*a.pb.gz: no peak_space in this profile: .*\n\Z")
+
+    def test_what_was_temporary_and_the_rate(self) -> None:
+        profile = peaked(([1, 2], [400, 40000, 1, 100], [2, 5 << 20]), ([3, 2], [9, 900, 3, 300], [0, 0]))
+        for name, values in (("temporary_objects", (390, 0)), ("temporary_space", (39000, 0))):
+            profile.string_table.append(name)
+            profile.sample_type.add(type=len(profile.string_table) - 1)
+            for sample, value in zip(profile.sample, values):
+                sample.value.append(value)
+        profile.duration_nanos = 2_000_000_000
+        file = self.written(profile)
+        out = self.profile("--temporary", file).stdout
+        self.assertTrue(out.startswith("38.1 KiB temporary in 390 blocks; 39.9 KiB ever, in 409 (20.0 KiB/s) (bytes"), out)
+        rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.rstrip().endswith(("f1", "f2", "f3"))]
+        self.assertEqual([(row[0], row[-3], row[-1]) for row in rows], [("38.1 KiB", "390", "f1"), ("0 B", "0", "f2")])
+        self.assertIn("100.0 % of what was temporary", self.profile("--temporary", "--leaks", file).stdout)
+        self.assertEqual(
+            self.profile("--temporary", "--peak", file, status=2).stderr, "hakmem: --peak or --temporary, one of them\n"
+        )
 
     def test_few_samples_are_called_a_hint(self) -> None:
         """Not what is large enough to be seen for certain."""
@@ -347,8 +365,8 @@ class Printed(Scratch):
 class Tables(Scratch):
     """Files as the setting profile_table makes them, and worse."""
 
-    def table(self, *chunks: bytes, mean: int = 4096, peak: tuple[int, int, int] = (0, 0, 0)) -> Path:
-        head = table_file.FACTS.pack(table_file.MAGIC, *table_file.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", 0, *peak)
+    def table(self, *chunks: bytes, mean: int = 4096, peak: tuple[int, int, int] = (0, 0, 0), last: int = 0) -> Path:
+        head = table_file.FACTS.pack(table_file.MAGIC, *table_file.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", 0, *peak, last)
         path = self.folder / "table.1"
         path.write_bytes(b"".join(chunk.ljust(table_file.CHUNK, b"\0") for chunk in (head, *chunks)))
         return path
@@ -363,7 +381,7 @@ class Tables(Scratch):
         return self.stored(number, (0.0, 0.0, 0, 0, 0.0, 0), *frames)
 
     def stored(self, number: int, peak: tuple[float, float, int, int, float, int], *frames: int) -> bytes:
-        head = table_file.STACK.pack(len(frames), number, 1.0, 8.0, 8.0, *peak)
+        head = table_file.STACK.pack(len(frames), number, 1.0, 8.0, 8.0, *peak, 1.0, 8.0)
         return head + b"".join(f.to_bytes(8, "little") for f in frames)
 
     def test_what_did_not_change_since_the_peak_is_what_is_live(self) -> None:
@@ -371,9 +389,10 @@ class Tables(Scratch):
             b"HAKPRSTK", self.stored(1, (2.0, 700.0, 1, 350, 9e4, 7), 5), self.stored(2, (1.0, 1.0, 1, 1, 1.0, 6), 6),
         )
         rows = self.chunk(b"HAKPRROW", *(table_file.ROW.pack(n, 100 * n, n, 2.0, n) for n in (1, 2)))
-        profile = read(self.table(stacks, rows, mean=100, peak=(7, 5000, 2_000_000_000)))
-        at = [columns(profile)[name] for name in ("inuse_space", "peak_objects", "peak_space")]
-        self.assertEqual([[sample.value[n] for n in at] for sample in profile.sample], [[200, 2, 700], [400, 2, 400]])
+        profile = read(self.table(stacks, rows, mean=100, peak=(7, 5000, 2_000_000_000), last=3_000_000_000))
+        at = [columns(profile)[name] for name in ("inuse_space", "peak_objects", "peak_space", "temporary_objects", "temporary_space")]
+        self.assertEqual([[sample.value[n] for n in at] for sample in profile.sample], [[200, 2, 700, 1, 8], [400, 2, 400, 1, 8]])
+        self.assertEqual(profile.duration_nanos, 3_000_000_000)
         self.assertEqual(evidence_of(profile, PEAK), [Evidence(1, 350, 90000.0), Evidence(1, 200, 80000.0)])
         self.assertEqual(counted_peak(profile), (5000, 2_000_000_000))
         for wrong in (float("nan"), -1.0):

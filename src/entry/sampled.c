@@ -80,6 +80,8 @@ static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double
   unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame, hak_setting(profile_frames) != 0);
   hak_pace.walks = false;
   hak_samples_add(&sample, frames, depth, in_use_for_peak());
+  hak_pace.newest = p;
+  hak_pace.newest_left = hak_pace.left;
 }
 
 /* ---- malloc ---- */
@@ -139,9 +141,11 @@ void *hak_sampled_malloc(size_t n, const void *site) {
 
 /* ---- free ---- */
 
+static bool is_brief(const void *p) { return p == hak_pace.newest && hak_pace.left == hak_pace.newest_left; }
+
 bool hak_sampled_free(void *p, enum hak_error *error) {
   struct hak_sample sample;
-  hak_samples_withdraw(p, &sample);
+  hak_samples_withdraw(p, is_brief(p), &sample);
   if (!hak_slab_is_sampled(p)) return false;
   *error = hak_slab_sampled_put(p);
   if (*error == HAK_ERROR_none) hak_slow_count(HAK_COUNTER_free_slab);
@@ -169,7 +173,7 @@ static void stay(const struct hak_sample *sample, void *p, size_t n) {
 /* The row leaves the table before the block may move: another thread may get the old address at once. */
 static void *resize_long(void *p, size_t have, size_t n, const void *site) {
   struct hak_sample sample;
-  bool sampled = hak_samples_withdraw(p, &sample);
+  bool sampled = hak_samples_withdraw(p, false, &sample);
   hak_pace.passed = false;
   void *q = hak_untraced_realloc(p, n, site);
   size_t now = q == NULL ? have : hak_pace.passed ? 0 : hak_slow_usable(q, site);

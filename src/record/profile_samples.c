@@ -293,7 +293,6 @@ static void settle_newest(const struct hak_sample *newest) {
 
 static void note_peak_locked(const struct hak_sample *newest, uint64_t in_use) {
   struct hak_samples_peak *peak = &g_samples.peak;
-  if (peak->number == 0) peak->begun_ns = newest->taken_ns;
   if (peak->number != 0 && in_use <= peak->in_use) return;
   peak->ns = newest->taken_ns;
   hak_store(&peak->in_use, in_use);
@@ -306,11 +305,12 @@ static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *f
                               uint64_t in_use) {
   struct hak_sample own = *sample;
   own.taken_ns = hak_os_now_ns();
+  if (g_samples.peak.begun_ns == 0) g_samples.peak.begun_ns = own.taken_ns;
   own.stack = stack_locked(frames, depth);
   if (own.stack == NULL || !enter_sample_locked(&own)) return false;
   add_to(&own.stack->taken, &own);
   hak_ages_add(&own);
-  hak_samples_file_count(own.stack);
+  hak_samples_file_count(own.stack, own.taken_ns);
   note_peak_locked(&own, in_use);
   return true;
 }
@@ -323,10 +323,18 @@ void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, un
   hak_count(added ? HAK_COUNTER_samples : HAK_COUNTER_samples_lost, 1);
 }
 
-static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
+static void count_brief(const struct hak_sample *sample) {
+  struct hak_brief *brief = &sample->stack->brief;
+  brief->blocks += sample->weight;
+  brief->bytes += sample->weight * (double)sample->bytes;
+  hak_samples_file_brief(sample->stack);
+}
+
+static bool withdraw_locked(uint64_t address, bool brief, struct hak_sample *out) {
   struct hak_sample *row = g_samples.rows != NULL ? find_sample(g_samples.rows, address) : NULL;
   if (row == NULL || row->address == 0) return false;
   *out = *row;
+  if (brief) count_brief(out);
   hak_ages_withdraw(out, hak_os_now_ns());
   drop_row_locked(row);
   hak_store_release(&row->address, 0);
@@ -335,9 +343,9 @@ static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
   return true;
 }
 
-bool hak_samples_withdraw(const void *p, struct hak_sample *out) {
+bool hak_samples_withdraw(const void *p, bool brief, struct hak_sample *out) {
   hak_samples_lock();
-  bool found = withdraw_locked((uintptr_t)p, out);
+  bool found = withdraw_locked((uintptr_t)p, brief, out);
   hak_samples_unlock();
   return found;
 }

@@ -47,6 +47,11 @@ struct hak_evidence {
   double variance;
 };
 
+/* Blocks that their thread freed before its next request. */
+struct hak_brief {
+  double blocks, bytes;
+};
+
 /* Live sums at the peak `number`. */
 struct hak_at_peak {
   double blocks, bytes;
@@ -58,6 +63,7 @@ struct hak_backtrace {
   struct hak_backtrace *next; /* next stack with the same hash slot */
   uint64_t hash;
   struct hak_sums taken; /* all sampled blocks so far */
+  struct hak_brief brief; /* of these */
   struct hak_sums live;  /* live blocks */
   struct hak_evidence evidence; /* of `live` */
   struct hak_at_peak peak;      /* of the last peak after hak_samples_visit */
@@ -100,8 +106,9 @@ extern HAK_HIDDEN struct hak_samples g_samples;
  * these may be a new peak; else 0. */
 void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth, uint64_t in_use);
 
-/* Removes the row of a block that is freed now; *out: the row. False: p is not sampled. */
-bool hak_samples_withdraw(const void *p, struct hak_sample *out);
+/* Removes the row of a block that is freed now; *out: the row. brief: its thread made no request since. False: p is not
+ * sampled. */
+bool hak_samples_withdraw(const void *p, bool brief, struct hak_sample *out);
 
 /* Enters a withdrawn row again, perhaps at another address, for a block that was not freed after all. Counts no second
  * sample. */

@@ -46,6 +46,7 @@ struct head {
   char program[64];
   uint64_t in_use; /* bytes at exit, by the counters; 0: unknown */
   uint64_t peak_number, peak_in_use, peak_after_ns;
+  uint64_t last_after_ns;
 };
 
 struct row {
@@ -58,6 +59,7 @@ struct stack {
   uint32_t depth, number;
   struct hak_sums taken;
   struct hak_at_peak peak;
+  struct hak_brief brief;
   uint64_t frame[];
 };
 
@@ -69,7 +71,7 @@ struct image {
 };
 
 _Static_assert(sizeof(struct head) <= HEAD_BYTES && sizeof(struct row) == 40, "profile_samples_file.h");
-_Static_assert(sizeof(struct stack) == 80 && sizeof(struct image) == 72, "profile_samples_file.h");
+_Static_assert(sizeof(struct stack) == 96 && sizeof(struct image) == 72, "profile_samples_file.h");
 
 /* Room for further records of a kind. */
 struct part {
@@ -323,11 +325,17 @@ static void read_images(const struct hak_backtrace *stack) {
 
 /* ---- stacks ---- */
 
-void hak_samples_file_count(const struct hak_backtrace *stack) {
+void hak_samples_file_brief(const struct hak_backtrace *stack) {
+  struct stack *own = stack->kept;
+  if (g_table_file.head != NULL && own != NULL) own->brief = stack->brief;
+}
+
+void hak_samples_file_count(const struct hak_backtrace *stack, uint64_t now_ns) {
   struct stack *own = stack->kept;
   if (g_table_file.head == NULL) return;
   hak_store(&g_table_file.head->sampled, ++g_table_file.sampled);
   g_table_file.head->mean = hak_setting(profile_bytes);
+  hak_store(&g_table_file.head->last_after_ns, hak_less(now_ns, g_samples.peak.begun_ns));
   if (own != NULL) own->taken = stack->taken;
 }
 
@@ -357,6 +365,7 @@ void hak_samples_file_add(struct hak_backtrace *stack) {
   if (own == NULL) return;
   own->number = stack->kept_number = ++g_table_file.number;
   own->taken = stack->taken;
+  own->brief = stack->brief;
   store_peak(&own->peak, &stack->peak);
   memcpy(own->frame, stack->frame, stack->depth * sizeof *own->frame);
   hak_store_release(&own->depth, stack->depth);

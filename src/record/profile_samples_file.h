@@ -11,9 +11,11 @@
  *
  *               row    address | bytes | asked | weight | number of its stack
  *               stack  depth u32 | number u32 | taken: blocks, bytes, asked | at the peak: blocks, bytes, samples,
- *                      their bytes, variance, number of the peak | depth addresses, innermost first
+ *                      their bytes, variance, number of the peak | brief: blocks, bytes | depth addresses,
+ *                      innermost first
  *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: unknown |
- *                      the last peak: number, bytes in use, counted, ns after the first sample
+ *                      the last peak: number, bytes in use, counted, ns after the first sample | ns from the first
+ *                      sample to the last
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
  *           Numbers without a size have 8 bytes; sums, variance and weight are floating-point. A chunk's records end
@@ -52,9 +54,11 @@ void hak_samples_file_end(uint64_t in_use);
 bool hak_samples_file_is_due(void);
 void hak_samples_file_begin(void);
 
-/* Adds a new stack; stores a stack's changed sums; stores its sums at the peak. */
+/* Adds a new stack; stores a stack's changed sums, now_ns: by the monotonic clock; stores its brief blocks; stores its
+ * sums at the peak. */
 void hak_samples_file_add(struct hak_backtrace *stack);
-void hak_samples_file_count(const struct hak_backtrace *stack);
+void hak_samples_file_count(const struct hak_backtrace *stack, uint64_t now_ns);
+void hak_samples_file_brief(const struct hak_backtrace *stack);
 void hak_samples_file_settle(const struct hak_backtrace *stack);
 
 /* Stores a new peak. */

@@ -22,7 +22,7 @@
 
 /* Fields of the message Profile, and of the messages inside. */
 enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, STRING = 6, TIME = 9, PERIOD_TYPE = 11, PERIOD = 12 };
-enum { COMMENT = 13, DEFAULT_TYPE = 14 };
+enum { DURATION = 10, COMMENT = 13, DEFAULT_TYPE = 14 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
 enum { MAPPING_ID = 1, MAPPING_FIRST = 2, MAPPING_END = 3, MAPPING_OFFSET = 4, MAPPING_FILE = 5, MAPPING_BUILD_ID = 6 };
@@ -93,7 +93,8 @@ static void put_type(unsigned field, uint64_t name, uint64_t unit) {
 
 static void put_types(uint64_t mean) {
   static const char *const names[] = {"alloc_objects",   "alloc_space",     "inuse_objects", "inuse_space",
-                                      "alloc_requested", "inuse_requested", "peak_objects",  "peak_space"};
+                                      "alloc_requested", "inuse_requested", "peak_objects",  "peak_space",
+                                      "temporary_objects", "temporary_space"};
   put_string("");
   uint64_t count = put_string("count"), bytes = put_string("bytes"), in_use = 0;
   for (unsigned n = 0; n < sizeof names / sizeof *names; n++) {
@@ -105,6 +106,7 @@ static void put_types(uint64_t mean) {
   write_number(PERIOD, mean);
   write_number(DEFAULT_TYPE, in_use);
   write_number(TIME, hak_os_wall_ns());
+  if (g_samples.peak.begun_ns != 0) write_number(DURATION, hak_less(hak_os_now_ns(), g_samples.peak.begun_ns));
 }
 
 /* "hakmem: pid 17, 120 blocks sampled, 80 of them live, 0 lost" */
@@ -227,7 +229,8 @@ static uint64_t nearest(double x) { return x <= 0 ? 0 : (uint64_t)(x + 0.5); }
 static void pack_values(struct hak_proto *packed, const struct hak_backtrace *stack) {
   const struct hak_sums *taken = &stack->taken, *live = &stack->live;
   const double values[] = {taken->blocks, taken->bytes, live->blocks,       live->bytes,
-                           taken->asked,  live->asked,  stack->peak.blocks, stack->peak.bytes};
+                           taken->asked,  live->asked,  stack->peak.blocks, stack->peak.bytes,
+                           stack->brief.blocks, stack->brief.bytes};
   hak_proto_start(packed);
   for (unsigned n = 0; n < sizeof values / sizeof *values; n++) hak_proto_varint(packed, nearest(values[n]));
 }

@@ -136,7 +136,7 @@ class Kept(KeptCase):
         self.assertAlmostEqual(counted_in_use(read(table)) / counted_in_use(read(file)), 1, delta=0.01)
         self.assertEqual(counted_peak(read(table)), counted_peak(read(file)))
         self.assertEqual(sum_of(told(read(table), PEAK)), sum_of(told(read(file), PEAK)))
-        for name in ("inuse_space", "inuse_objects", "alloc_requested", "peak_space", "peak_objects"):
+        for name in ("inuse_space", "inuse_objects", "alloc_requested", "peak_space", "peak_objects", "temporary_space"):
             self.assertAlmostEqual(total(read(table), name) / total(read(file), name), 1, delta=0.01)
 
     def test_a_child_has_a_file_of_its_own(self) -> None:

@@ -155,6 +155,17 @@ class Contents(ProfileCase):
             self.assertAlmostEqual(total(profile, "peak_objects") / (truth / 512), 1, delta=0.05)
             self.assertEqual([len(told(profile, PEAK)), len(told(profile))], [len(profile.sample)] * 2)
 
+    def test_what_is_freed_at_once_is_temporary(self) -> None:
+        for mean, within in (("1", 0.002), ("4096", 0.12)):
+            profile = self.profile_of(PROGRAM, "temporary", HAKMEM_PROFILE_BYTES=mean)
+            self.files()[0].unlink()
+            names, column = Names(profile), columns(profile)["temporary_objects"]
+            found = {names.frames[s.location_id[0]][0].function.split("::")[-1]: s.value[column] for s in profile.sample}
+            self.assertAlmostEqual(found["freed_at_once(int)"] / 100000, 1, delta=within)
+            self.assertLessEqual(found["freed_later(int)"], 50)  # the last one
+            self.assertEqual(found["leak_nodes(int)"], 0)
+            self.assertGreater(profile.duration_nanos, 0)
+
     def test_the_range_of_a_peak_has_the_truth(self) -> None:
         """In 95 of 100. Of 40 such runs one in 4,000 tests has fewer than 32. A level that is held for long, and whose
         blocks come and go, is the harder one: a peak of the samples' own sums would be 8 % too high."""

@@ -106,6 +106,31 @@ int peaks(size_t mib, bool ends) {
   return 0;
 }
 
+/* 100,000 blocks freed at once, 100,000 after one more request, and some that are kept. */
+__attribute__((noinline)) void freed_at_once(int n) {
+  for (int i = 0; i < n; i++) {
+    void *volatile p = malloc(100);
+    free(p);
+  }
+}
+
+__attribute__((noinline)) void freed_later(int n) {
+  void *volatile before = malloc(100);
+  for (int i = 1; i < n; i++) {
+    void *volatile p = malloc(100);
+    free(before);
+    before = p;
+  }
+  free(before);
+}
+
+int temporary() {
+  freed_at_once(100000);
+  freed_later(100000);
+  leak_nodes(1000);
+  return 0;
+}
+
 /* Stays at its peak for long, while each block is replaced many times: sums of samples vary, the counters do not. */
 int level(size_t mib) {
   std::vector<void *> pile;
@@ -247,6 +272,7 @@ int main(int count, char **words) {
   if (how == "fork") return forks();
   if (how == "waits") return waits();
   if (how == "peaks" && count > 2) return peaks(static_cast<size_t>(atoi(words[2])), count == 3);
+  if (how == "temporary") return temporary();
   if (how == "level" && count > 2) return level(static_cast<size_t>(atoi(words[2])));
   if (how == "hurries") return hurries();
   if (how == "breathes") return breathes();

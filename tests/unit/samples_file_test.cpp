@@ -47,6 +47,7 @@ struct File {
   std::map<uint64_t, double> taken; /* bytes, by stack */
   std::map<uint64_t, std::pair<uint64_t, double>> stored; /* number and bytes at the peak, by stack */
   uint64_t peak_number = 0, peak_in_use = 0;
+  std::map<uint64_t, double> brief; /* blocks, by stack */
   unsigned images = 0;
 };
 
@@ -58,12 +59,13 @@ T get(const std::string &data, size_t at) {
 }
 
 void take_stacks(const std::string &data, size_t at, size_t end, File &file) {
-  while (at + 80 <= end) {
+  while (at + 96 <= end) {
     auto depth = get<uint32_t>(data, at), number = get<uint32_t>(data, at + 4);
     if (depth == 0) return;
     file.taken[number] = get<double>(data, at + 16);
     file.stored[number] = {get<uint64_t>(data, at + 72), get<double>(data, at + 40)};
-    for (at += 80; depth > 0; depth--, at += 8) file.stacks[number].push_back(get<uint64_t>(data, at));
+    file.brief[number] = get<double>(data, at + 80);
+    for (at += 96; depth > 0; depth--, at += 8) file.stacks[number].push_back(get<uint64_t>(data, at));
   }
 }
 
@@ -121,7 +123,9 @@ void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double 
   hak_samples_add(&sample, frames.data(), static_cast<unsigned>(frames.size()), in_use);
 }
 
-bool withdraw(uint64_t address, Sample *out) { return hak_samples_withdraw(reinterpret_cast<void *>(address), out); }
+bool withdraw(uint64_t address, Sample *out, bool brief = false) {
+  return hak_samples_withdraw(reinterpret_cast<void *>(address), brief, out);
+}
 
 TEST_F(Kept, SaysWhatTheTableSays) {
   hak_samples_file_start(path_.c_str());
@@ -130,7 +134,7 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   add(0x2000, 20, {1, 2});
   add(0x3000, 30, {here, 2, 3});
   Sample out;
-  ASSERT_TRUE(withdraw(0x3000, &out));
+  ASSERT_TRUE(withdraw(0x3000, &out, true));
   File file = read(name());
   EXPECT_EQ(file.magic, "HAKPRO02");
   EXPECT_EQ(file.pid, static_cast<uint64_t>(getpid()));
@@ -144,6 +148,7 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   EXPECT_EQ(row.weight, 2.5);
   EXPECT_EQ(file.stacks[row.stack], (std::vector<uint64_t>{here, 2, 3}));
   EXPECT_EQ(file.taken[row.stack], 55);
+  EXPECT_EQ(file.brief[row.stack], 1);
   hak_samples_file_end(0);
   EXPECT_EQ(read(name()).ended, 1u);
 }

@@ -29,7 +29,9 @@ void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double 
   hak_samples_add(&sample, frames.data(), static_cast<unsigned>(frames.size()), in_use);
 }
 
-bool withdraw(uint64_t address, Sample *out) { return hak_samples_withdraw(reinterpret_cast<void *>(address), out); }
+bool withdraw(uint64_t address, Sample *out, bool brief = false) {
+  return hak_samples_withdraw(reinterpret_cast<void *>(address), brief, out);
+}
 
 struct Sums {
   double taken = 0, live = 0, blocks = 0;

@@ -11,15 +11,17 @@ from hakmem.commands.shared import output, rows
 
 
 def perform(
-    asked: list[str], output: Path | None, leaks: bool, peak: bool, since: str | None, rows: int, by: str
+    asked: list[str], output: Path | None, leaks: bool, peak: bool, temporary: bool, since: str | None, rows: int, by: str
 ) -> int:
     from hakmem.profiling.difference import show_difference
     from hakmem.profiling.profile import Wishes, show_profile
-    from hakmem.reading.estimate import NOW, PEAK
+    from hakmem.reading.estimate import BRIEF, NOW, PEAK
 
+    if peak and temporary:
+        raise Refusal("--peak or --temporary, one of them")
     if since is not None and len(asked) > 1:
         raise Refusal("--since goes with one profile, which is compared with it")
-    both, wishes = [since, *asked] if since else asked, Wishes(output, leaks, rows, by, PEAK if peak else NOW)
+    both, wishes = [since, *asked] if since else asked, Wishes(output, leaks, rows, by, PEAK if peak else BRIEF if temporary else NOW)
     return show_difference(both, wishes) if len(both) > 1 else show_profile(both[0], wishes)
 
 
@@ -43,6 +45,7 @@ COMMAND = Command(
         output("OUT", "Write the profile there, named and gzipped, for `go tool pprof` and the like."),
         Option(("--leaks",), "The live blocks by stack, instead of functions."),
         Option(("--peak",), "What was live when most was in use, instead of what is live in the end."),
+        Option(("--temporary",), "Of all blocks that ever were, those that their thread freed before its next request."),
         Option(("--since",), "What grew and shrank since that profile, which may be of the same process or another run.",
                "MARK"),
         rows("So many functions or stacks; 0: all."),

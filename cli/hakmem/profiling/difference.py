@@ -24,12 +24,12 @@ from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
 from hakmem.profiling.profile import (
     FRAMES_SHOWN,
-    NO_PEAK,
     Wishes,
     chosen,
     frames_of,
     live_text,
     place_text,
+    refuse_without,
     say_stale,
 )
 from hakmem.reading.estimate import (
@@ -41,7 +41,6 @@ from hakmem.reading.estimate import (
     counted_in_use,
     counted_peak,
     evidence_of,
-    has_peak,
     is_hint,
     is_sampled,
     range_of,
@@ -167,7 +166,7 @@ def in_use_of(one: Read, moment: Moment) -> int | None:
     """[bytes] By the library's counters; None: not told."""
     if moment == NOW:
         return counted_in_use(one.profile)
-    peak = counted_peak(one.profile)
+    peak = counted_peak(one.profile) if moment == PEAK else None
     return peak.in_use if peak else None
 
 
@@ -225,8 +224,7 @@ def read_named(asked: str, moment: Moment = NOW) -> Read:
     """A file, or a process that has one or is told to write one."""
     file = chosen(asked)
     profile = read(file)
-    if moment == PEAK and not has_peak(profile):
-        raise Refusal(f"{file}: {NO_PEAK}")
+    refuse_without(profile, moment, file)
     return Read(file, profile, Names(profile, root_before(file)))
 
 

@@ -28,7 +28,7 @@ SITES_MOST = 1_000
 STACK_MOST = 24
 LINES_MOST = 3
 VALUES = ("inuse_space", "alloc_space", "peak_space", "inuse_objects", "alloc_objects", "peak_objects", "inuse_requested",
-          "alloc_requested")
+          "alloc_requested", "temporary_space")
 IN_USE, EVER, AT_PEAK, DRAWN = 0, 1, 2, 6
 BYTES, BEFORE, WIDTHS = DRAWN // 2, len(VALUES), 2 * len(VALUES)  # of two profiles: later, earlier, the larger of BYTES
 STRING = re.compile(r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")

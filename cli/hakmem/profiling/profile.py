@@ -33,7 +33,7 @@ from hakmem.reading.estimate import (
     counted_peak,
     evidence_of,
     from_samples,
-    has_peak,
+    has_moment,
     is_hint,
     is_sampled,
     range_of,
@@ -49,11 +49,10 @@ from hakmem.reading.symbols import Frame, Names, root_before, with_names
 from hakmem.reading.table_file import ANY_VERSION
 
 VARIABLE, TABLE = "HAKMEM_PROFILE_FILE", "HAKMEM_PROFILE_TABLE"
-SECONDS_MOST = 10
+SECONDS_MOST, SECONDS_LEAST = 10, 0.01
 FRAMES_SHOWN = 16
 ORDERS = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
-AT_PEAK = {NOW.space: PEAK.space, NOW.objects: PEAK.objects}
-NO_PEAK = "no peak in this profile: HAKMEM keeps it in those of this version on"
+OF_OTHERS = "HAKMEM keeps that in profiles of this version on"
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ class Wishes:
     @property
     def order(self) -> str:
         """The column."""
-        return AT_PEAK.get(self.by, self.by) if self.moment == PEAK else self.by
+        return {NOW.space: self.moment.space, NOW.objects: self.moment.objects}.get(self.by, self.by)
 
 
 # ---- a process that runs ----
@@ -246,10 +245,17 @@ def live_text(profile: Any, live: str, moment: Moment = NOW) -> str:
     evidence, size = sum_of(evidence_of(profile, moment)), sums[at[moment.space]]
     about, blocks = size_about(size, evidence, period), blocks_about(sums[at[moment.objects]], period)
     ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
+    ever += rate_text(profile, sums[at["alloc_space"]])
     if is_sampled(profile) and not size:
         none = "no block that was sampled is live" if sums[at["alloc_space"]] else "no block was sampled"
         return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
     return f"{about}{live} in {blocks} blocks{from_samples(size, evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
+
+
+def rate_text(profile: Any, size: int) -> str:
+    """Of what was ever allocated; empty: the profile does not say in which time."""
+    seconds = profile.duration_nanos / 1e9
+    return f" ({bytes_text(size / seconds)}/s)" if seconds >= SECONDS_LEAST else ""
 
 
 def heading_lines(profile: Any, moment: Moment = NOW) -> Iterator[str]:
@@ -259,7 +265,7 @@ def heading_lines(profile: Any, moment: Moment = NOW) -> Iterator[str]:
         yield f"{counted_text(counted)} by the counters of HAKMEM, with what was had before sampling began"
     if (at_peak := peak_text(profile)) and moment == NOW:
         yield f"at the peak {at_peak}; --peak shows that"
-    elif at_peak:
+    elif at_peak and moment == PEAK:
         yield f"{at_peak}, with what was had before sampling began"
     yield from sampling_lines(profile)
 
@@ -279,7 +285,7 @@ def counted_text(counted: int) -> str:
 def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
     at, sums = columns(profile), totals(profile)
     column, moment = at[wishes.order], wishes.moment
-    found = [item for item in rows_of(profile, names, moment).items() if moment == NOW or item[1].cum[column]]
+    found = [item for item in rows_of(profile, names, moment).items() if moment == NOW or item[1].cum[column]]  # those without would hide the others
     rows = sorted(found, key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     ranges = is_sampled(profile) and wishes.order == moment.space
@@ -337,10 +343,14 @@ def say_stale(names: Names) -> None:
         stderr_console().print(f"note: {printable(str(path))} is another build than the one that ran; its functions are not named")
 
 
+def refuse_without(profile: Any, moment: Moment, file: Path) -> None:
+    if not has_moment(profile, moment):
+        raise Refusal(f"{file}: no {moment.space} in this profile: {OF_OTHERS}")
+
+
 def show(file: Path, wishes: Wishes) -> None:
     profile = read(file)
-    if wishes.moment == PEAK and not has_peak(profile):
-        raise Refusal(f"{file}: {NO_PEAK}")
+    refuse_without(profile, wishes.moment, file)
     names = Names(profile, root_before(file))
     console = stdout_console()
     if wishes.output:

@@ -41,6 +41,8 @@ class Moment(NamedTuple):
 
 NOW = Moment("inuse_space", "inuse_objects", "inuse_requested", "#hakmem samples:", "in use", "what is live")
 PEAK = Moment("peak_space", "peak_objects", "peak_space", "#hakmem peak samples:", "at the peak", "what was live at the peak")
+BRIEF = Moment("temporary_space", "temporary_objects", "temporary_space", "#hakmem temporary samples:", "temporary",
+               "what was temporary")  # not of a moment, but of all blocks ever
 
 
 class Evidence(NamedTuple):
@@ -89,9 +91,13 @@ def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
     return Evidence(max(1.0, blocks * chance), blocks * chance * each, blocks * each * each * (1 - chance) / chance)
 
 
+def has_moment(profile: Any, moment: Moment) -> bool:
+    """Profiles of other libraries, and of earlier versions, have what is live now alone."""
+    return moment.space in columns(profile) and moment.objects in columns(profile)
+
+
 def has_peak(profile: Any) -> bool:
-    """Profiles of other libraries, and of earlier versions, have none."""
-    return PEAK.space in columns(profile) and PEAK.objects in columns(profile)
+    return has_moment(profile, PEAK)
 
 
 def evidence_of(profile: Any, moment: Moment = NOW) -> list[Evidence]:

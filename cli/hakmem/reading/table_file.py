@@ -21,9 +21,9 @@ from hakmem.base.errors import Refusal
 MAGIC = b"HAKPRO02"
 ANY_VERSION = b"HAKPRO"
 CHUNK, HEAD, CHUNK_HEAD = 65536, 512, 64
-FACTS = struct.Struct("=8s4I7Q64s4Q")
+FACTS = struct.Struct("=8s4I7Q64s5Q")
 ROW = struct.Struct("=QQQdQ")
-STACK = struct.Struct("=II5d2QdQ")
+STACK = struct.Struct("=II5d2QdQ2d")
 IMAGE = struct.Struct("=4QII32s")
 SIZES = (CHUNK, ROW.size, STACK.size, IMAGE.size)
 DEPTH_MOST = 128
@@ -32,7 +32,7 @@ NOTHING = -1
 PERIODS_SEEN = 3  # of so many, something is seen with the chance 1 - exp(-3)
 NUMBER_MOST = (1 << 63) - 1  # of what a profile can hold
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested", "peak_objects",
-         "peak_space")
+         "peak_space", "temporary_objects", "temporary_space")
 
 
 class Facts(NamedTuple):
@@ -48,6 +48,7 @@ class Facts(NamedTuple):
     peak_number: int  # 0: no sample yet
     peak_in_use: int  # bytes, by the counters
     peak_after_ns: int  # after the first sample
+    last_after_ns: int  # the last sample
 
 
 class Image(NamedTuple):
@@ -77,6 +78,7 @@ class Stack:
     live: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     evidence: list[float] = field(default_factory=lambda: [0, 0, 0.0])  # samples, their bytes, the variance of live bytes
     stored: AtPeak = AtPeak(0.0, 0.0, 0, 0, 0.0, 0)
+    brief: tuple[float, float] = (0.0, 0.0)  # blocks, bytes
 
     def at_peak(self, number: int) -> AtPeak:
         """What is live, if nothing changed since."""
@@ -103,7 +105,7 @@ def facts_of(data: bytes) -> Facts:
     facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip(), *later)
     if len(data) % CHUNK or not 1 <= facts.chunks <= len(data) // CHUNK:
         raise Damaged("cut off")
-    if max(facts.mean, facts.since_ns) > NUMBER_MOST:
+    if max(facts.mean, facts.since_ns, facts.last_after_ns) > NUMBER_MOST:
         raise Damaged("damaged")
     return facts
 
@@ -139,9 +141,9 @@ class Table:
                 return
             if depth > DEPTH_MOST or at + 8 * depth > len(data) or number in self.stacks:
                 raise Damaged("damaged")
-            stored = AtPeak(*rest[3:])
-            sums(*stored)
-            self.stacks[number] = Stack(struct.unpack_from(f"={depth}Q", data, at), sums(*rest[:3]), stored=stored)
+            stored, frames = AtPeak(*rest[3:9]), struct.unpack_from(f"={depth}Q", data, at)
+            sums(*rest[3:])
+            self.stacks[number] = Stack(frames, sums(*rest[:3]), stored=stored, brief=(rest[9], rest[10]))
             at += 8 * depth
 
     def take_images(self, data: bytes) -> None:
@@ -278,7 +280,7 @@ class Builder:
         for number, stack in sorted(self.table.stacks.items(), key=lambda item: item[0]):
             (blocks, size, asked), live = stack.taken, stack.live
             peak = stack.at_peak(self.table.facts.peak_number)
-            values = (blocks, size, live[0], live[1], asked, live[2], peak.blocks, peak.bytes)
+            values = (blocks, size, live[0], live[1], asked, live[2], peak.blocks, peak.bytes, *stack.brief)
             self.profile.sample.add(
                 location_id=[self.location(frame - 1, number) for frame in stack.frames if frame],
                 value=[int(value + 0.5) for value in values],
@@ -346,7 +348,7 @@ def fill(profile: Any, data: bytes, path: Path) -> Any:
     builder.add_mappings()
     builder.add_samples()
     builder.add_comment(lost, path)
-    profile.time_nanos = table.facts.since_ns
+    profile.time_nanos, profile.duration_nanos = table.facts.since_ns, table.facts.last_after_ns
     return profile
 
 
