@@ -141,7 +141,10 @@ void *hak_sampled_malloc(size_t n, const void *site) {
 
 /* ---- free ---- */
 
-static bool is_brief(const void *p) { return p == hak_pace.newest && hak_pace.left == hak_pace.newest_left; }
+/* `left` stands still while calls are not sampled. */
+static bool is_brief(const void *p) {
+  return p == hak_pace.newest && hak_pace.left == hak_pace.newest_left && hak_calls_are_sampled();
+}
 
 bool hak_sampled_free(void *p, enum hak_error *error) {
   struct hak_sample sample;
