@@ -51,14 +51,14 @@ end
 
 complete -c hakmem -f
 set -g __hakmem_commands 'run' 'exec' 'top' 'report' 'profile' 'explain' 'doctor' 'address' 'decisions' 'env' 'learn' 'path' 'policy' 'replay' 'sites' 'stats' 'trace'
-set -g __hakmem_values 'run --runs' 'run --peer' 'run --allocators' 'run --load' 'run --rest' 'run --html' 'run --stdin' 'run --build' 'run --library' 'exec --mode' 'exec --price' 'exec --set' 'exec --build' 'exec --library' 'top --interval' 'report --output' 'report -o' 'report --seconds' 'report --file' 'profile --output' 'profile -o' 'profile --rows' 'profile --by' 'profile --seconds' 'explain --seconds' 'doctor --build' 'doctor --library' 'address --pid' 'address -p' 'decisions --replay' 'decisions --last' 'decisions --build' 'env --shell' 'env --mode' 'env --price' 'env --set' 'env --build' 'env --library' 'learn --output' 'learn -o' 'learn --runs' 'learn --mode' 'learn --build' 'learn --library' 'path --flavour' 'path --build' 'replay --allocator' 'replay --rounds' 'replay --touch' 'replay --process' 'replay --build' 'replay --library' 'sites --trace' 'sites --least' 'sites --rows' 'sites --csv' 'sites --build' 'sites --library' 'trace --output' 'trace -o' 'trace --build' 'trace --library'
+set -g __hakmem_values 'run --runs' 'run --peer' 'run --allocators' 'run --load' 'run --rest' 'run --html' 'run --stdin' 'run --build' 'run --library' 'exec --mode' 'exec --price' 'exec --set' 'exec --build' 'exec --library' 'top --interval' 'report --output' 'report -o' 'report --seconds' 'report --file' 'profile --output' 'profile -o' 'profile --since' 'profile --rows' 'profile --by' 'profile --seconds' 'explain --seconds' 'doctor --build' 'doctor --library' 'address --pid' 'address -p' 'decisions --replay' 'decisions --last' 'decisions --build' 'env --shell' 'env --mode' 'env --price' 'env --set' 'env --build' 'env --library' 'learn --output' 'learn -o' 'learn --runs' 'learn --mode' 'learn --build' 'learn --library' 'path --flavour' 'path --build' 'replay --allocator' 'replay --rounds' 'replay --touch' 'replay --process' 'replay --build' 'replay --library' 'sites --trace' 'sites --least' 'sites --rows' 'sites --csv' 'sites --build' 'sites --library' 'trace --output' 'trace -o' 'trace --build' 'trace --library'
 set -g __hakmem_runners 'run' 'exec' 'doctor' 'learn' 'sites' 'trace'
 
 complete -c hakmem -n '__hakmem_is ' -a run -d 'Run a program on HAKMEM and on glibc, and say what each needed: or on all allocators'
 complete -c hakmem -n '__hakmem_is ' -a exec -d 'Run a program once on HAKMEM, by becoming it'
 complete -c hakmem -n '__hakmem_is ' -a top -d 'Watch why a process is as large as it is, and what it does: or print it, with --once'
 complete -c hakmem -n '__hakmem_is ' -a report -d 'Make one HTML page of a heap profile: what holds memory, blocks by size and age, and of a process what RSS is'
-complete -c hakmem -n '__hakmem_is ' -a profile -d 'Say what holds memory, by function or by stack: the one that asked for it'
+complete -c hakmem -n '__hakmem_is ' -a profile -d 'Say what holds memory, by function or by stack: the one that asked for it; of two profiles, what grew'
 complete -c hakmem -n '__hakmem_is ' -a explain -d 'Say what holds a process\'s memory, why, and what would change it: most bytes first'
 complete -c hakmem -n '__hakmem_is ' -a doctor -d 'Say whether HAKMEM would serve a program here, and what to change'
 complete -c hakmem -n '__hakmem_is ' -a address -d 'Say what an address of a running process is: block, class, slab, state, and which call site asked for it'
@@ -111,6 +111,9 @@ complete -c hakmem -n '__hakmem_is report' -l help -s h -d 'Show this message an
 complete -c hakmem -n '__hakmem_is profile' -F
 complete -c hakmem -n '__hakmem_is profile' -l output -s o -rF -d 'Write the profile there, named and gzipped, for go tool pprof and the like'
 complete -c hakmem -n '__hakmem_is profile' -l leaks -d 'The live blocks by stack, instead of functions'
+complete -c hakmem -n '__hakmem_is profile' -l peak -d 'What was live when most was in use, instead of what is live in the end'
+complete -c hakmem -n '__hakmem_is profile' -l temporary -d 'Of all blocks that ever were, those that their thread freed before its next request'
+complete -c hakmem -n '__hakmem_is profile' -l since -x -d 'What grew and shrank since that profile, which may be of the same process or another run'
 complete -c hakmem -n '__hakmem_is profile' -l rows -x -d 'So many functions or stacks; 0: all'
 complete -c hakmem -n '__hakmem_is profile' -l by -x -d 'Order functions by inuse_space, inuse_objects, alloc_space or alloc_objects'
 complete -c hakmem -n '__hakmem_is profile' -l seconds -x -d 'For how long a process that was started without a profile samples'

@@ -368,6 +368,16 @@ class Profiled(Scratch):
                 self.assertIn("open(int)", hakmem("profile", "--leaks", str(self.folder / file)).stdout)
                 (self.folder / file).unlink()
 
+    def test_what_was_freed_before_the_end_is_told_as_the_peak(self) -> None:
+        code = "import ctypes\nx = [bytes(900) for _ in range(30000)]\nx.clear()\n"
+        ended = self.profiled("env", "PYTHONMALLOC=malloc", PYTHON, "-S", "-c", code, options=("--profile=x.pb.gz",))
+        peak = next(line for line in ended.stderr.splitlines() if line.startswith("  peak "))
+        self.assertRegex(peak, r"≈ 2\d\.\d MiB \(\S+ to \S+ MiB\) in ≈ [\d,]+ blocks, from [\d,]+ samples\Z")
+        self.assertRegex(ended.stderr, r"\n {15}2\d\.\d MiB \([\d,]+ B\) in use by the counters, \S+ m?s after the first sample\n")
+        self.assertIn("\n  stacks       at the peak; most of that is gone\n", ended.stderr)
+        self.assertRegex(ended.stderr, r"samples, [89]\d\.\d % of what was live at the peak\n")
+        self.assertIn("at the peak", hakmem("profile", "--peak", str(self.folder / "x.pb.gz")).stdout.splitlines()[0])
+
     def test_a_file_that_is_named_and_stats_too(self) -> None:
         options = ("--profile=here.pb.gz", "--stats")
         for words in (options, options[::-1]):

@@ -22,8 +22,10 @@ from hakmem.profiling.profile import live_text, place_text
 from hakmem.reading import table_file
 from hakmem.reading.estimate import (
     NOTHING,
+    PEAK,
     Evidence,
     counted_in_use,
+    counted_peak,
     evidence_of,
     gamma_quantile,
     range_of,
@@ -33,7 +35,7 @@ from hakmem.reading.estimate import (
     sum_of,
 )
 from hakmem.reading.names import Symbols
-from hakmem.reading.pprof import Profile, contents, read, write
+from hakmem.reading.pprof import Profile, columns, contents, read, write
 from hakmem.reading.symbols import Frame, Names, parsed, with_names
 
 ASKS = program("asks")
@@ -53,6 +55,21 @@ def made(*samples: tuple[list[int], list[int]]) -> Any:
         profile.location.add(id=number, address=number).line.add(function_id=number, line=10 * number)
     for locations, values in samples:
         profile.sample.add(location_id=locations, value=values)
+    return profile
+
+
+def peaked(*samples: tuple[list[int], list[int], list[int]]) -> Any:
+    """The same with what was live at a peak of 6 MiB, 1.5 s after the first sample."""
+    profile = made(*(sample[:2] for sample in samples))
+    for name in ("peak_objects", "peak_space", "hakmem: bytes in use at the peak, counted: 6291456, 1500000000 ns after the "
+                 "first sample"):
+        profile.string_table.append(name)
+    last = len(profile.string_table) - 1
+    profile.sample_type.add(type=last - 2)
+    profile.sample_type.add(type=last - 1)
+    profile.comment.append(last)
+    for sample, (_, _, peak) in zip(profile.sample, samples):
+        sample.value.extend(peak)
     return profile
 
 
@@ -85,6 +102,61 @@ class Printed(Scratch):
             ["0 B", "0.0 %", "4.0 KiB", "100.0 %", "0", "9 B", "f2"],
         ])
         self.assertEqual(len(self.profile("--rows", "1", file).stdout.splitlines()), len(out.splitlines()) - 2)
+
+    def test_the_peak(self) -> None:
+        """Another function had most then, and one that holds something now held nothing."""
+        profile = peaked(([1, 2], [4, 400, 1, 1024], [2, 5 << 20]), ([3, 2], [9, 900, 3, 3072], [0, 0]))
+        file = self.written(profile)
+        out = self.profile("--peak", file).stdout
+        self.assertTrue(out.startswith("5.0 MiB at the peak in 2 blocks; 1.3 KiB ever, in 13 (bytes"), out)
+        self.assertIn("6.0 MiB (6,291,456 B) in use by the counters, 1.5 s after the first sample, with what was had", out)
+        rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.rstrip().endswith(("f1", "f2", "f3"))]
+        self.assertEqual(rows, [
+            ["5.0 MiB", "100.0 %", "5.0 MiB", "100.0 %", "2", "400 B", "f1"],
+            ["0 B", "0.0 %", "5.0 MiB", "100.0 %", "0", "0 B", "f2"],
+        ])
+        self.assertEqual(self.profile("--peak", "--leaks", file).stdout.splitlines()[2:], [
+            "", "5.0 MiB in 2 blocks, 100.0 % of what was live at the peak", "    f1", "    f2",
+        ])
+        now = self.profile(file).stdout
+        self.assertIn("4.0 KiB in use in 4 blocks", now)
+        self.assertIn("at the peak 6.0 MiB (6,291,456 B) in use by the counters, 1.5 s after the first sample; --peak shows", now)
+        old = self.written(made(([1], [1, 1, 1, 1])))
+        self.assertRegex(self.profile("--peak", old, status=2).stderr, r"\Ahakmem: .*a.pb.gz: no peak_space in this profile: .*\n\Z")
+
+    def test_what_was_temporary_and_the_rate(self) -> None:
+        profile = peaked(([1, 2], [400, 40000, 1, 100], [2, 5 << 20]), ([3, 2], [9, 900, 3, 300], [0, 0]))
+        for name, values in (("temporary_objects", (390, 0)), ("temporary_space", (39000, 0))):
+            profile.string_table.append(name)
+            profile.sample_type.add(type=len(profile.string_table) - 1)
+            for sample, value in zip(profile.sample, values):
+                sample.value.append(value)
+        profile.duration_nanos = 2_000_000_000
+        file = self.written(profile)
+        out = self.profile("--temporary", file).stdout
+        self.assertTrue(out.startswith("38.1 KiB temporary in 390 blocks; 39.9 KiB ever, in 409 (20.0 KiB/s) (bytes"), out)
+        rows = [re.split(r" {2,}", line.strip()) for line in out.splitlines() if line.rstrip().endswith(("f1", "f2", "f3"))]
+        self.assertEqual([(row[0], row[-3], row[-1]) for row in rows], [("38.1 KiB", "390", "f1"), ("0 B", "0", "f2")])
+        self.assertIn("100.0 % of what was temporary", self.profile("--temporary", "--leaks", file).stdout)
+        self.assertEqual(
+            self.profile("--temporary", "--peak", file, status=2).stderr, "hakmem: --peak or --temporary, one of them\n"
+        )
+
+    def test_few_samples_are_called_a_hint(self) -> None:
+        """Not what is large enough to be seen for certain."""
+        profile = peaked(([1], [4, 4 << 20, 1, 90000], [1, 90000]), ([2], [9, 9 << 20, 3, 9 << 20], [3, 9 << 20]))
+        profile.period = 1 << 16
+        for text in (f"#hakmem samples: 1 1000 {1 << 20}; 3 {9 << 20} 0;", f"#hakmem peak samples: 1 1000 {1 << 20}; 3 {9 << 20} 0;"):
+            profile.string_table.append(text)
+            profile.comment.append(len(profile.string_table) - 1)
+        file = self.written(profile)
+        for words in ((), ("--peak",)):
+            lines = self.profile("--leaks", *words, file).stdout.splitlines()
+            self.assertIn("from 3 samples, 99", next(line for line in lines if line.startswith("≈ 9.0 MiB")))
+            self.assertIn("from 1 sample (a hint, no more), ", next(line for line in lines if line.startswith("≈ 87.9 KiB")))
+            rows = self.profile(*words, file, COLUMNS="160").stdout.splitlines()
+            self.assertRegex(next(line for line in rows if line.rstrip().endswith("f1")), r" 1 \(hint\) ")
+            self.assertNotIn("hint", next(line for line in rows if line.rstrip().endswith("f2")))
 
     def test_leaks_by_stack(self) -> None:
         file = self.written(made(([1, 2], [4, 400, 1, 1024]), ([3, 2], [9, 900, 3, 3072]), ([2], [1, 9, 0, 0])))
@@ -293,8 +365,8 @@ class Printed(Scratch):
 class Tables(Scratch):
     """Files as the setting profile_table makes them, and worse."""
 
-    def table(self, *chunks: bytes, mean: int = 4096) -> Path:
-        head = table_file.FACTS.pack(table_file.MAGIC, *table_file.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", 0)
+    def table(self, *chunks: bytes, mean: int = 4096, peak: tuple[int, int, int] = (0, 0, 0), last: int = 0) -> Path:
+        head = table_file.FACTS.pack(table_file.MAGIC, *table_file.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", 0, *peak, last)
         path = self.folder / "table.1"
         path.write_bytes(b"".join(chunk.ljust(table_file.CHUNK, b"\0") for chunk in (head, *chunks)))
         return path
@@ -306,7 +378,26 @@ class Tables(Scratch):
         return table_file.IMAGE.pack(end, first, 0, since, 0, 0, b"")
 
     def stack(self, number: int, *frames: int) -> bytes:
-        return table_file.STACK.pack(len(frames), number, 1.0, 8.0, 8.0) + b"".join(f.to_bytes(8, "little") for f in frames)
+        return self.stored(number, (0.0, 0.0, 0, 0, 0.0, 0), *frames)
+
+    def stored(self, number: int, peak: tuple[float, float, int, int, float, int], *frames: int) -> bytes:
+        head = table_file.STACK.pack(len(frames), number, 1.0, 8.0, 8.0, *peak, 1.0, 8.0)
+        return head + b"".join(f.to_bytes(8, "little") for f in frames)
+
+    def test_what_did_not_change_since_the_peak_is_what_is_live(self) -> None:
+        stacks = self.chunk(
+            b"HAKPRSTK", self.stored(1, (2.0, 700.0, 1, 350, 9e4, 7), 5), self.stored(2, (1.0, 1.0, 1, 1, 1.0, 6), 6),
+        )
+        rows = self.chunk(b"HAKPRROW", *(table_file.ROW.pack(n, 100 * n, n, 2.0, n) for n in (1, 2)))
+        profile = read(self.table(stacks, rows, mean=100, peak=(7, 5000, 2_000_000_000), last=3_000_000_000))
+        at = [columns(profile)[name] for name in ("inuse_space", "peak_objects", "peak_space", "temporary_objects", "temporary_space")]
+        self.assertEqual([[sample.value[n] for n in at] for sample in profile.sample], [[200, 2, 700, 1, 8], [400, 2, 400, 1, 8]])
+        self.assertEqual(profile.duration_nanos, 3_000_000_000)
+        self.assertEqual(evidence_of(profile, PEAK), [Evidence(1, 350, 90000.0), Evidence(1, 200, 80000.0)])
+        self.assertEqual(counted_peak(profile), (5000, 2_000_000_000))
+        for wrong in (float("nan"), -1.0):
+            stack = self.stored(1, (2.0, wrong, 1, 350, 9e4, 7), 5)
+            self.assertRaisesRegex(Refusal, "damaged", read, self.table(self.chunk(b"HAKPRSTK", stack)))
 
     def test_numbers_that_a_profile_cannot_hold(self) -> None:
         stacks = self.chunk(b"HAKPRSTK", self.stack(1, 5))

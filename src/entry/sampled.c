@@ -9,7 +9,9 @@
 #include "base/poisson.h"
 #include "blocks/large.h"
 #include "blocks/slab_sampled.h"
+#include "cache/magazine.h"
 #include "entry/slow_path.h"
+#include "observe/stats.h"
 #include "os/os.h"
 #include "reclaim/peak_limit.h"
 #include "record/profile_backtrace.h"
@@ -43,6 +45,33 @@ static double count_request(size_t n) {
   return weight;
 }
 
+/* ---- the peak ---- */
+
+static HAK_RARE uint64_t g_cached_seen; /* [bytes] free blocks in magazines and depots, when last looked at */
+
+/* Locks: those of the magazines' sums. */
+static HAK_NOINLINE uint64_t cached_now(void) {
+  hak_slow_enter(NULL, __builtin_return_address(0));
+  uint64_t cached = hak_magazine_cached_bytes();
+  hak_slow_leave();
+  hak_store(&g_cached_seen, cached);
+  return cached;
+}
+
+/* [bytes] What is in use, if it may be a new peak, else 0. How many free blocks are cached follows the samples, whose
+ * blocks lie in slabs of their own, so they are counted anew before what is handed out is taken for a peak: under
+ * locks, and so not before a STEP-th more than at the last peak is in use. */
+static uint64_t in_use_for_peak(void) {
+  enum { STEP = 128 };
+  uint64_t out = hak_stats_handed_out(), last = hak_load(&g_samples.peak.in_use);
+  uint64_t least = last + last / STEP;
+  if (hak_less(out, hak_load(&g_cached_seen)) <= least) return 0;
+  uint64_t now = hak_less(out, cached_now());
+  return now > least ? now : 0;
+}
+
+/* ---- a sample ---- */
+
 /* Records the sample before the program knows the block's address. */
 static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double weight, const void *site) {
   uint64_t frames[HAK_BACKTRACE_MOST];
@@ -50,7 +79,9 @@ static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double
   hak_pace.walks = true;
   unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame, hak_setting(profile_frames) != 0);
   hak_pace.walks = false;
-  hak_samples_add(&sample, frames, depth);
+  hak_samples_add(&sample, frames, depth, in_use_for_peak());
+  hak_pace.newest = p;
+  hak_pace.newest_left = hak_pace.left;
 }
 
 /* ---- malloc ---- */
@@ -110,9 +141,14 @@ void *hak_sampled_malloc(size_t n, const void *site) {
 
 /* ---- free ---- */
 
+/* `left` stands still while calls are not sampled. */
+static bool is_brief(const void *p) {
+  return p == hak_pace.newest && hak_pace.left == hak_pace.newest_left && hak_calls_are_sampled();
+}
+
 bool hak_sampled_free(void *p, enum hak_error *error) {
   struct hak_sample sample;
-  hak_samples_withdraw(p, &sample);
+  hak_samples_withdraw(p, is_brief(p), &sample);
   if (!hak_slab_is_sampled(p)) return false;
   *error = hak_slab_sampled_put(p);
   if (*error == HAK_ERROR_none) hak_slow_count(HAK_COUNTER_free_slab);
@@ -140,7 +176,7 @@ static void stay(const struct hak_sample *sample, void *p, size_t n) {
 /* The row leaves the table before the block may move: another thread may get the old address at once. */
 static void *resize_long(void *p, size_t have, size_t n, const void *site) {
   struct hak_sample sample;
-  bool sampled = hak_samples_withdraw(p, &sample);
+  bool sampled = hak_samples_withdraw(p, false, &sample);
   hak_pace.passed = false;
   void *q = hak_untraced_realloc(p, n, site);
   size_t now = q == NULL ? have : hak_pace.passed ? 0 : hak_slow_usable(q, site);

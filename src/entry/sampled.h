@@ -12,6 +12,8 @@
  *
  *              free -> no class -> slow path -> sampled? remove the row, then free the block
  *
+ *           A block that is freed before its thread's next request is brief (temporary): `left` is then what it was.
+ *
  *           A realloc that moves the block, or changes its usable size in place, counts as a new block; any other
  *           realloc counts as nothing.
  * owner     hak_pace: the thread. A block's row is removed before the block is freed: the next owner of the address
@@ -37,6 +39,8 @@ struct hak_pace {
   uint64_t mean;     /* the setting profile_bytes at the last draw; 0: no draw yet */
   uint64_t chance;
   const void *frame; /* of the current call */
+  const void *newest;  /* the block sampled last, and `left` then: unchanged until the next request */
+  int64_t newest_left;
   bool walks;        /* the thread is walking its stack */
   bool passed;       /* a block was handed out since the last clear */
 };

@@ -11,11 +11,19 @@
 #include "blocks/slab_sampled.h"
 #include "cache/magazine.h"
 #include "cache/registry.h"
+#include "retain/footprint.h"
 #include "runs/runs.h"
 #include "tables/classes.h"
 #include "tables/meta.h"
 #include "tables/range.h"
 #include "tables/site.h"
+
+uint64_t hak_stats_handed_out(void) {
+  uint64_t sampled, unused, big = hak_load(&g_footprint.big);
+  hak_slab_sampled_sums(&sampled, &unused);
+  uint64_t out = hak_slab_handed_out_all().bytes + sampled + hak_large_handed_out();
+  return out + hak_less(big, hak_load(&g_footprint.big_cached));
+}
 
 static void slab_stats(struct hak_stats *s) {
   hak_slab_sampled_sums(&s->slab_live, &s->slab_bytes);

@@ -29,6 +29,60 @@ static __thread struct {
   void (*later)(int);
 } g_holder;
 
+/* ---- sums ---- */
+
+static void add_to(struct hak_sums *sums, const struct hak_sample *sample) {
+  sums->blocks += sample->weight;
+  sums->bytes += sample->weight * (double)sample->bytes;
+  sums->asked += sample->weight * (double)sample->asked;
+}
+
+/* A sample's share of the variance: a sampled block of weight w was drawn by itself with probability 1 / w. */
+static double variance_of(const struct hak_sample *sample) {
+  double bytes = (double)sample->bytes;
+  return sample->weight * (sample->weight - 1) * bytes * bytes;
+}
+
+static void add_live(const struct hak_sample *sample) {
+  struct hak_evidence *evidence = &sample->stack->evidence;
+  add_to(&sample->stack->live, sample);
+  evidence->samples++;
+  evidence->bytes += sample->bytes;
+  evidence->variance += variance_of(sample);
+}
+
+static void forget_live(struct hak_backtrace *stack) {
+  stack->live = (struct hak_sums){0, 0, 0};
+  stack->evidence = (struct hak_evidence){0, 0, 0};
+}
+
+/* Keeps the live sums as those of the peak, if they are. In the file, too, before a row changes. */
+static void settle_peak(struct hak_backtrace *stack) {
+  const struct hak_sums *live = &stack->live;
+  if (stack->peak.number == g_samples.peak.number) return;
+  stack->peak = (struct hak_at_peak){live->blocks, live->bytes, stack->evidence, g_samples.peak.number};
+  hak_samples_file_settle(stack);
+}
+
+static void join_live(const struct hak_sample *sample) {
+  settle_peak(sample->stack);
+  add_live(sample);
+}
+
+/* Differences of floating-point sums are rounded: the last sample leaves zeros, and no variance is negative. */
+static void leave_live(const struct hak_sample *sample) {
+  struct hak_sample minus = *sample;
+  struct hak_evidence *evidence = &sample->stack->evidence;
+  settle_peak(sample->stack);
+  minus.weight = -sample->weight;
+  add_to(&sample->stack->live, &minus);
+  evidence->samples--;
+  evidence->bytes -= sample->bytes;
+  double variance = evidence->variance - variance_of(sample);
+  evidence->variance = variance > 0 ? variance : 0;
+  if (evidence->samples == 0) forget_live(sample->stack);
+}
+
 /* ---- rows ---- */
 
 static size_t home_of_sample(const struct hak_rows *rows, uint64_t address) {
@@ -80,11 +134,17 @@ static bool has_room_locked(void) {
   return g_samples.live < HAK_SAMPLES_MOST && enter_anew_locked(count * 2);
 }
 
+static void drop_row_locked(struct hak_sample *row) {
+  leave_live(row);
+  hak_samples_file_drop(row);
+}
+
 static bool enter_sample_locked(const struct hak_sample *sample) {
   if (!has_room_locked()) return false;
   struct hak_sample *row = find_sample(g_samples.rows, sample->address);
   g_samples.live += row->address == 0;
-  if (row->address != 0) hak_samples_file_drop(row);
+  if (row->address != 0) drop_row_locked(row);
+  join_live(sample);
   fill_row(row, sample);
   hak_samples_file_enter(row);
   return true;
@@ -161,26 +221,26 @@ static struct hak_backtrace *stack_locked(const uint64_t *frames, unsigned depth
   return stack != NULL ? stack : add_stack_locked(hash, frames, depth);
 }
 
-static void add_to(struct hak_sums *sums, const struct hak_sample *sample) {
-  sums->blocks += sample->weight;
-  sums->bytes += sample->weight * (double)sample->bytes;
-  sums->asked += sample->weight * (double)sample->asked;
-}
-
-/* Adds a sample's share of the variance: a sampled block of weight w was drawn by itself with probability 1 / w. */
-static void add_evidence(struct hak_evidence *evidence, const struct hak_sample *sample) {
-  double bytes = (double)sample->bytes;
-  evidence->samples++;
-  evidence->bytes += sample->bytes;
-  evidence->variance += sample->weight * (sample->weight - 1) * bytes * bytes;
-}
-
 /* ---- the lock ---- */
+
+/* Sums up live blocks from their rows. */
+static void sum_up_locked(void) {
+  for (unsigned n = 0; n < heads(); n++) {
+    for (struct hak_backtrace *s = g_samples.head[n]; s != NULL; s = s->next) {
+      settle_peak(s);
+      forget_live(s);
+    }
+  }
+  for (size_t i = 0; g_samples.rows != NULL && i <= g_samples.rows->mask; i++) {
+    if (g_samples.rows->row[i].address != 0) add_live(&g_samples.rows->row[i]);
+  }
+}
 
 /* In a fork's child that took the lock over. A stack may have been carved in part, so the rest of the arena leaks. */
 static void repair_locked(void) {
   if (g_samples.rows != NULL && !enter_anew_locked(g_samples.rows->mask + 1)) g_samples.rows = NULL;
   g_samples.arena = g_samples.arena_end = NULL;
+  sum_up_locked();
 }
 
 /* In a fork's child without a file: begins a file and enters all stacks and rows. */
@@ -220,40 +280,72 @@ bool hak_samples_is_busy(int signal, void (*later)(int)) {
 
 /* ---- samples ---- */
 
-static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
+/* The new block counts once at its peak: its weight would count the chance that this moment was looked at. */
+static void settle_newest(const struct hak_sample *newest) {
+  struct hak_at_peak *peak = &newest->stack->peak;
+  settle_peak(newest->stack);
+  peak->blocks -= newest->weight - 1;
+  peak->bytes -= (newest->weight - 1) * (double)newest->bytes;
+  peak->evidence.variance = newest->stack->evidence.variance - variance_of(newest);
+  if (peak->evidence.variance < 0) peak->evidence.variance = 0;
+  hak_samples_file_settle(newest->stack);
+}
+
+static void note_peak_locked(const struct hak_sample *newest, uint64_t in_use) {
+  struct hak_samples_peak *peak = &g_samples.peak;
+  if (peak->number != 0 && in_use <= peak->in_use) return;
+  peak->ns = newest->taken_ns;
+  hak_store(&peak->in_use, in_use);
+  peak->number++;
+  hak_samples_file_peak(peak);
+  settle_newest(newest);
+}
+
+static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth,
+                              uint64_t in_use) {
   struct hak_sample own = *sample;
   own.taken_ns = hak_os_now_ns();
+  if (g_samples.peak.begun_ns == 0) g_samples.peak.begun_ns = own.taken_ns;
   own.stack = stack_locked(frames, depth);
   if (own.stack == NULL || !enter_sample_locked(&own)) return false;
   add_to(&own.stack->taken, &own);
   hak_ages_add(&own);
-  hak_samples_file_count(own.stack);
+  hak_samples_file_count(own.stack, own.taken_ns);
+  note_peak_locked(&own, in_use);
   return true;
 }
 
-void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth) {
+void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth, uint64_t in_use) {
   hak_samples_lock();
-  bool added = add_sample_locked(sample, frames, depth);
+  bool added = add_sample_locked(sample, frames, depth, in_use);
   if (!added) hak_samples_file_lose();
   hak_samples_unlock();
   hak_count(added ? HAK_COUNTER_samples : HAK_COUNTER_samples_lost, 1);
 }
 
-static bool withdraw_locked(uint64_t address, struct hak_sample *out) {
+static void count_brief(const struct hak_sample *sample) {
+  struct hak_brief *brief = &sample->stack->brief;
+  brief->blocks += sample->weight;
+  brief->bytes += sample->weight * (double)sample->bytes;
+  hak_samples_file_brief(sample->stack);
+}
+
+static bool withdraw_locked(uint64_t address, bool brief, struct hak_sample *out) {
   struct hak_sample *row = g_samples.rows != NULL ? find_sample(g_samples.rows, address) : NULL;
   if (row == NULL || row->address == 0) return false;
   *out = *row;
+  if (brief) count_brief(out);
   hak_ages_withdraw(out, hak_os_now_ns());
-  hak_samples_file_drop(row);
+  drop_row_locked(row);
   hak_store_release(&row->address, 0);
   g_samples.live--;
   fill_hole_locked(g_samples.rows, (size_t)(row - g_samples.rows->row));
   return true;
 }
 
-bool hak_samples_withdraw(const void *p, struct hak_sample *out) {
+bool hak_samples_withdraw(const void *p, bool brief, struct hak_sample *out) {
   hak_samples_lock();
-  bool found = withdraw_locked((uintptr_t)p, out);
+  bool found = withdraw_locked((uintptr_t)p, brief, out);
   hak_samples_unlock();
   return found;
 }
@@ -274,26 +366,17 @@ const struct hak_backtrace *hak_samples_peek(const void *p) {
 
 /* ---- all stacks ---- */
 
-static void sum_up_locked(void) {
+static void count_ages_locked(void) {
   uint64_t now = hak_os_now_ns();
   hak_ages_forget_live();
-  for (unsigned n = 0; n < heads(); n++) {
-    for (struct hak_backtrace *s = g_samples.head[n]; s != NULL; s = s->next) {
-      s->live = (struct hak_sums){0, 0, 0};
-      s->evidence = (struct hak_evidence){0, 0, 0};
-    }
-  }
   for (size_t i = 0; g_samples.rows != NULL && i <= g_samples.rows->mask; i++) {
-    struct hak_sample *row = &g_samples.rows->row[i];
-    if (row->address == 0) continue;
-    add_to(&row->stack->live, row);
-    add_evidence(&row->stack->evidence, row);
-    hak_ages_add_live(row, now);
+    if (g_samples.rows->row[i].address != 0) hak_ages_add_live(&g_samples.rows->row[i], now);
   }
 }
 
 void hak_samples_visit(void (*visit)(const struct hak_backtrace *stack, void *to), void *to) {
   sum_up_locked();
+  count_ages_locked();
   for (unsigned n = 0; n < heads(); n++) {
     for (struct hak_backtrace *s = g_samples.head[n]; s != NULL; s = s->next) visit(s, to);
   }

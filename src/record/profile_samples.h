@@ -8,6 +8,14 @@
  *                                                         \--->   one record for equal stacks
  *
  *           A sample stands for `weight` blocks of its kind (base/poisson.h), so sums of weights are unbiased.
+ *
+ *           At the peak: the moment of a sample at which most bytes were in use by the counters. These know nothing of
+ *           the samples, and at that moment the new block, which is there for certain, stands for itself alone: so the
+ *           sums of the peak are unbiased, too (a peak of the samples' own sum would be too high by chance). A new peak
+ *           is a new number and no copy: a stack copies its live sums before their first change after the peak.
+ *
+ *               stack of number 7: live 30, peak 30    the peak is 7: `peak` holds
+ *               stack of number 5: live 12, peak  9    unchanged since the peak: `live` holds
  * owner     g_samples (in profile_samples.c). A stack is never removed.
  * locks     g_samples.lock; with the lock held only the kernel is called. A signal handler that needs the lock while
  *           its own thread holds the lock registers a call for the moment of the unlock (hak_samples_is_busy).
@@ -39,12 +47,26 @@ struct hak_evidence {
   double variance;
 };
 
+/* Blocks that their thread freed before its next request. */
+struct hak_brief {
+  double blocks, bytes;
+};
+
+/* Live sums at the peak `number`. */
+struct hak_at_peak {
+  double blocks, bytes;
+  struct hak_evidence evidence;
+  uint64_t number;
+};
+
 struct hak_backtrace {
   struct hak_backtrace *next; /* next stack with the same hash slot */
   uint64_t hash;
   struct hak_sums taken; /* all sampled blocks so far */
-  struct hak_sums live;  /* live blocks at the last hak_samples_visit */
+  struct hak_brief brief; /* of these */
+  struct hak_sums live;  /* live blocks */
   struct hak_evidence evidence; /* of `live` */
+  struct hak_at_peak peak;      /* of the last peak after hak_samples_visit */
   void *kept;              /* the stack's record in the file; NULL: no record */
   uint32_t depth;
   uint32_t kept_number;    /* number of the record in the file */
@@ -64,26 +86,36 @@ struct hak_rows {
   size_t mask;
   struct hak_sample row[]; /* by hash of the address, linear probing */
 };
+/* The last peak: of the samples since begun_ns. */
+struct hak_samples_peak {
+  uint64_t number; /* 0: no sample yet */
+  uint64_t in_use; /* bytes, by the counters */
+  uint64_t ns, begun_ns; /* by the monotonic clock */
+};
 struct hak_samples {
   struct hak_lock lock;
   struct hak_rows *rows; /* NULL: no table yet */
   uint64_t live, stacks, frames;
   char *arena, *arena_end; /* room for further stacks */
   struct hak_backtrace **head; /* lists by hash of the stack; NULL: no table yet */
+  struct hak_samples_peak peak;
 };
 extern HAK_HIDDEN struct hak_samples g_samples;
 
-/* Adds a sampled block with this stack, until hak_samples_withdraw. */
-void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth);
+/* Adds a sampled block with this stack, until hak_samples_withdraw. in_use: bytes by the counters, with the block, if
+ * these may be a new peak; else 0. */
+void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth, uint64_t in_use);
 
-/* Removes the row of a block that is freed now; *out: the row. False: p is not sampled. */
-bool hak_samples_withdraw(const void *p, struct hak_sample *out);
+/* Removes the row of a block that is freed now; *out: the row. brief: its thread made no request since. False: p is not
+ * sampled. */
+bool hak_samples_withdraw(const void *p, bool brief, struct hak_sample *out);
 
 /* Enters a withdrawn row again, perhaps at another address, for a block that was not freed after all. Counts no second
  * sample. */
 void hak_samples_restore(const struct hak_sample *sample);
 
-/* Sums up the live blocks of each stack, then calls `visit` for each stack. Lock: g_samples.lock held. */
+/* Sums up the live blocks of each stack and settles its peak, then calls `visit` for each stack. Lock: g_samples.lock
+ * held. */
 void hak_samples_visit(void (*visit)(const struct hak_backtrace *stack, void *to), void *to);
 
 /* Frames of all stacks together; live sampled blocks. Lock: g_samples.lock held. */

@@ -45,6 +45,8 @@ struct head {
   uint64_t chunks; /* chunks with a magic, at least */
   char program[64];
   uint64_t in_use; /* bytes at exit, by the counters; 0: unknown */
+  uint64_t peak_number, peak_in_use, peak_after_ns;
+  uint64_t last_after_ns;
 };
 
 struct row {
@@ -56,6 +58,8 @@ struct row {
 struct stack {
   uint32_t depth, number;
   struct hak_sums taken;
+  struct hak_at_peak peak;
+  struct hak_brief brief;
   uint64_t frame[];
 };
 
@@ -67,7 +71,7 @@ struct image {
 };
 
 _Static_assert(sizeof(struct head) <= HEAD_BYTES && sizeof(struct row) == 40, "profile_samples_file.h");
-_Static_assert(sizeof(struct stack) == 32 && sizeof(struct image) == 72, "profile_samples_file.h");
+_Static_assert(sizeof(struct stack) == 96 && sizeof(struct image) == 72, "profile_samples_file.h");
 
 /* Room for further records of a kind. */
 struct part {
@@ -170,6 +174,12 @@ static bool make_table_file(void) {
   return hak_own_file_make(&made, stem.text, "") == 0 && hak_own_file_place(&made) == 0 && adopt(&made);
 }
 
+static void fill_peak(struct head *head, const struct hak_samples_peak *peak) {
+  hak_store(&head->peak_in_use, peak->in_use);
+  hak_store(&head->peak_after_ns, peak->ns - peak->begun_ns);
+  hak_store_release(&head->peak_number, peak->number);
+}
+
 static void fill_head(struct head *head) {
   head->chunk_bytes = CHUNK_BYTES;
   head->row_bytes = sizeof(struct row);
@@ -181,9 +191,10 @@ static void fill_head(struct head *head) {
   head->lost = g_table_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
   head->mean = hak_setting(profile_bytes);
   head->chunks = 1;
+  fill_peak(head, &g_samples.peak);
   hak_text_of("/proc/self/comm", head->program, sizeof head->program);
   in_order();
-  memcpy(head->magic, "HAKPRO01", sizeof head->magic);
+  memcpy(head->magic, "HAKPRO02", sizeof head->magic);
 }
 
 static bool has_lists(void) {
@@ -314,12 +325,36 @@ static void read_images(const struct hak_backtrace *stack) {
 
 /* ---- stacks ---- */
 
-void hak_samples_file_count(const struct hak_backtrace *stack) {
+void hak_samples_file_brief(const struct hak_backtrace *stack) {
+  struct stack *own = stack->kept;
+  if (g_table_file.head != NULL && own != NULL) own->brief = stack->brief;
+}
+
+void hak_samples_file_count(const struct hak_backtrace *stack, uint64_t now_ns) {
   struct stack *own = stack->kept;
   if (g_table_file.head == NULL) return;
   hak_store(&g_table_file.head->sampled, ++g_table_file.sampled);
   g_table_file.head->mean = hak_setting(profile_bytes);
+  hak_store(&g_table_file.head->last_after_ns, hak_less(now_ns, g_samples.peak.begun_ns));
   if (own != NULL) own->taken = stack->taken;
+}
+
+/* The number is stored last: until then the rows are what was live at the peak. */
+static void store_peak(struct hak_at_peak *own, const struct hak_at_peak *peak) {
+  own->blocks = peak->blocks;
+  own->bytes = peak->bytes;
+  own->evidence = peak->evidence;
+  hak_store_release(&own->number, peak->number);
+  in_order();
+}
+
+void hak_samples_file_settle(const struct hak_backtrace *stack) {
+  struct stack *own = stack->kept;
+  if (g_table_file.head != NULL && own != NULL) store_peak(&own->peak, &stack->peak);
+}
+
+void hak_samples_file_peak(const struct hak_samples_peak *peak) {
+  if (g_table_file.head != NULL) fill_peak(g_table_file.head, peak);
 }
 
 void hak_samples_file_add(struct hak_backtrace *stack) {
@@ -330,6 +365,8 @@ void hak_samples_file_add(struct hak_backtrace *stack) {
   if (own == NULL) return;
   own->number = stack->kept_number = ++g_table_file.number;
   own->taken = stack->taken;
+  own->brief = stack->brief;
+  store_peak(&own->peak, &stack->peak);
   memcpy(own->frame, stack->frame, stack->depth * sizeof *own->frame);
   hak_store_release(&own->depth, stack->depth);
   stack->kept = own;

@@ -4,24 +4,30 @@
  * what      "<path>.<pid>", mapped shared: the file keeps all stores, however the process ends. Chunks of 64 KiB,
  *           each of a single kind, which the first 8 bytes give:
  *
- *               "HAKPRO01" | sizes, pid, mean, counts ...      512 | image | image | ... |
+ *               "HAKPRO02" | sizes, pid, mean, counts ...      512 | image | image | ... |
  *               "HAKPRROW" |                                    64 | row | row | ... |
  *               "HAKPRSTK" |                                    64 | stack | stack | ... |
  *               "HAKPRIMG" |                                    64 | image | image | ... |
  *
  *               row    address | bytes | asked | weight | number of its stack
- *               stack  depth u32 | number u32 | taken: blocks, bytes, asked | depth addresses, innermost first
- *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: unknown
+ *               stack  depth u32 | number u32 | taken: blocks, bytes, asked | at the peak: blocks, bytes, samples,
+ *                      their bytes, variance, number of the peak | brief: blocks, bytes | depth addresses,
+ *                      innermost first
+ *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: unknown |
+ *                      the last peak: number, bytes in use, counted, ns after the first sample | ns from the first
+ *                      sample to the last
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
- *           Numbers without a size have 8 bytes; taken and weight are floating-point. A chunk's records end where a
- *           stack's depth or an image's end is 0; a row with address 0 is free.
+ *           Numbers without a size have 8 bytes; sums, variance and weight are floating-point. A chunk's records end
+ *           where a stack's depth or an image's end is 0; a row with address 0 is free. A stack whose peak has another
+ *           number than the head's has not changed since the last peak: its rows are what was live.
  * owner     g_table_file (in profile_samples_file.c). A fork's child makes a file of its own from its table when the
  *           child first uses the table. A program that the process executes replaces the file.
  * locks     Lock: g_samples.lock held in all calls but start and finish.
  * orders    An address, a depth and an end are stored last, an address is cleared first: the file is readable at each
- *           instant. A signal handler may fork in the middle of a store: the child then completes the same store once
- *           more. All state that later stores need lies outside the file.
+ *           instant. A stack's sums at the peak are stored before a row changes, their number last. A signal handler
+ *           may fork in the middle of a store: the child then completes the same store once more. All state that later
+ *           stores need lies outside the file.
  * failure   One line on stderr. A file that cannot grow keeps its records; records without room count as lost.
  * not here  Reading: the Python package in cli/.
  */
@@ -32,6 +38,7 @@
 #include <stdint.h>
 
 struct hak_sample;
+struct hak_samples_peak;
 struct hak_backtrace;
 
 /* Makes the file. Call at start, before there are samples. `path` must stay valid. */
@@ -47,9 +54,15 @@ void hak_samples_file_end(uint64_t in_use);
 bool hak_samples_file_is_due(void);
 void hak_samples_file_begin(void);
 
-/* Adds a new stack; stores a stack's changed sums. */
+/* Adds a new stack; stores a stack's changed sums, now_ns: by the monotonic clock; stores its brief blocks; stores its
+ * sums at the peak. */
 void hak_samples_file_add(struct hak_backtrace *stack);
-void hak_samples_file_count(const struct hak_backtrace *stack);
+void hak_samples_file_count(const struct hak_backtrace *stack, uint64_t now_ns);
+void hak_samples_file_brief(const struct hak_backtrace *stack);
+void hak_samples_file_settle(const struct hak_backtrace *stack);
+
+/* Stores a new peak. */
+void hak_samples_file_peak(const struct hak_samples_peak *peak);
 
 /* Adds a new row; removes a row. */
 void hak_samples_file_enter(struct hak_sample *row);

@@ -22,7 +22,7 @@
 
 /* Fields of the message Profile, and of the messages inside. */
 enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, STRING = 6, TIME = 9, PERIOD_TYPE = 11, PERIOD = 12 };
-enum { COMMENT = 13, DEFAULT_TYPE = 14 };
+enum { DURATION = 10, COMMENT = 13, DEFAULT_TYPE = 14 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
 enum { MAPPING_ID = 1, MAPPING_FIRST = 2, MAPPING_END = 3, MAPPING_OFFSET = 4, MAPPING_FILE = 5, MAPPING_BUILD_ID = 6 };
@@ -44,8 +44,10 @@ static HAK_RARE struct {
   size_t mask;
   struct extent image[HAK_IMAGES];
   uint64_t mean;
-  size_t evidence_used;
-  char evidence[HAK_PROTO_BYTES - 64];
+  struct notes {
+    size_t used;
+    char text[HAK_PROTO_BYTES / 2 - 64];
+  } live, peak;
 } g_writer;
 
 /* ---- pieces ---- */
@@ -90,19 +92,21 @@ static void put_type(unsigned field, uint64_t name, uint64_t unit) {
 /* ---- types of values ---- */
 
 static void put_types(uint64_t mean) {
-  static const char *const names[] = {"alloc_objects", "alloc_space",     "inuse_objects",
-                                      "inuse_space",   "alloc_requested", "inuse_requested"};
+  static const char *const names[] = {"alloc_objects",   "alloc_space",     "inuse_objects", "inuse_space",
+                                      "alloc_requested", "inuse_requested", "peak_objects",  "peak_space",
+                                      "temporary_objects", "temporary_space"};
   put_string("");
   uint64_t count = put_string("count"), bytes = put_string("bytes"), in_use = 0;
   for (unsigned n = 0; n < sizeof names / sizeof *names; n++) {
     uint64_t name = put_string(names[n]);
-    put_type(SAMPLE_TYPE, name, n % 2 == 0 && n < 4 ? count : bytes);
+    put_type(SAMPLE_TYPE, name, n % 2 == 0 && n != 4 ? count : bytes);
     if (n == 3) in_use = name;
   }
   put_type(PERIOD_TYPE, put_string("space"), bytes);
   write_number(PERIOD, mean);
   write_number(DEFAULT_TYPE, in_use);
   write_number(TIME, hak_os_wall_ns());
+  if (g_samples.peak.begun_ns != 0) write_number(DURATION, hak_less(hak_os_now_ns(), g_samples.peak.begun_ns));
 }
 
 /* "hakmem: pid 17, 120 blocks sampled, 80 of them live, 0 lost" */
@@ -140,6 +144,19 @@ static void put_in_use(uint64_t bytes) {
   hak_line_start(&line);
   hak_line_text(&line, "hakmem: bytes in use, counted: ");
   hak_line_dec(&line, bytes);
+  write_number(COMMENT, put_string(line.text));
+}
+
+/* "hakmem: bytes in use at the peak, counted: 209715200, 1234567 ns after the first sample" */
+static void put_peak(const struct hak_samples_peak *peak) {
+  struct hak_line line;
+  if (peak->number == 0) return;
+  hak_line_start(&line);
+  hak_line_text(&line, "hakmem: bytes in use at the peak, counted: ");
+  hak_line_dec(&line, peak->in_use);
+  hak_line_text(&line, ", ");
+  hak_line_dec(&line, peak->ns - peak->begun_ns);
+  hak_line_text(&line, " ns after the first sample");
   write_number(COMMENT, put_string(line.text));
 }
 
@@ -211,26 +228,26 @@ static uint64_t nearest(double x) { return x <= 0 ? 0 : (uint64_t)(x + 0.5); }
 
 static void pack_values(struct hak_proto *packed, const struct hak_backtrace *stack) {
   const struct hak_sums *taken = &stack->taken, *live = &stack->live;
-  const double values[] = {taken->blocks, taken->bytes, live->blocks, live->bytes, taken->asked, live->asked};
+  const double values[] = {taken->blocks, taken->bytes, live->blocks,       live->bytes,
+                           taken->asked,  live->asked,  stack->peak.blocks, stack->peak.bytes,
+                           stack->brief.blocks, stack->brief.bytes};
   hak_proto_start(packed);
   for (unsigned n = 0; n < sizeof values / sizeof *values; n++) hak_proto_varint(packed, nearest(values[n]));
 }
 
 /* ---- variance ---- */
 
-static void start_evidence(uint64_t mean) {
-  static const char head[] = "#hakmem samples:";
-  g_writer.mean = mean;
-  memcpy(g_writer.evidence, head, sizeof head);
-  g_writer.evidence_used = sizeof head - 1;
+static void start_notes(struct notes *notes) {
+  hak_strcpy(notes->text, notes == &g_writer.live ? "#hakmem samples:" : "#hakmem peak samples:");
+  notes->used = hak_strlen(notes->text);
 }
 
-static void put_evidence(void) {
-  write_number(COMMENT, put_string(g_writer.evidence));
-  start_evidence(g_writer.mean);
+static void put_notes(struct notes *notes) {
+  write_number(COMMENT, put_string(notes->text));
+  start_notes(notes);
 }
 
-static void note_evidence(const struct hak_evidence *evidence) {
+static void note_evidence(struct notes *notes, const struct hak_evidence *evidence) {
   struct hak_line line;
   const uint64_t values[] = {evidence->samples, evidence->bytes, nearest(evidence->variance / (double)g_writer.mean)};
   hak_line_start(&line);
@@ -239,9 +256,9 @@ static void note_evidence(const struct hak_evidence *evidence) {
     hak_line_dec(&line, values[n]);
   }
   hak_line_text(&line, ";");
-  if (g_writer.evidence_used + line.used >= sizeof g_writer.evidence) put_evidence();
-  memcpy(g_writer.evidence + g_writer.evidence_used, line.text, line.used + 1);
-  g_writer.evidence_used += line.used;
+  if (notes->used + line.used >= sizeof notes->text) put_notes(notes);
+  memcpy(notes->text + notes->used, line.text, line.used + 1);
+  notes->used += line.used;
 }
 
 /* ---- a sample ---- */
@@ -257,7 +274,8 @@ static void put_sample(const struct hak_backtrace *stack, void *to) {
   hak_proto_message(message, SAMPLE_LOCATIONS, &locations);
   hak_proto_message(message, SAMPLE_VALUES, &values);
   put_message(SAMPLE, message);
-  note_evidence(&stack->evidence);
+  note_evidence(&g_writer.live, &stack->evidence);
+  note_evidence(&g_writer.peak, &stack->peak.evidence);
 }
 
 /* ---- the whole profile ---- */
@@ -278,6 +296,7 @@ static void put_heads(const struct hak_profile_facts *facts) {
   put_comment(facts->pid);
   put_sentence(facts->mean);
   put_in_use(facts->in_use);
+  put_peak(&g_samples.peak);
 }
 
 static int write_locked(const char *path, const struct hak_profile_facts *facts) {
@@ -286,9 +305,12 @@ static int write_locked(const char *path, const struct hak_profile_facts *facts)
   put_types(facts->mean);
   hak_images_visit(put_image, NULL);
   put_heads(facts);
-  start_evidence(facts->mean);
+  g_writer.mean = facts->mean;
+  start_notes(&g_writer.live);
+  start_notes(&g_writer.peak);
   hak_samples_visit(put_sample, NULL);
-  put_evidence();
+  put_notes(&g_writer.live);
+  put_notes(&g_writer.peak);
   put_ages(HAK_SIZES);
   put_ages(HAK_AGES);
   long error = hak_draft_end(&g_writer.draft, path);

@@ -3,15 +3,19 @@
  *
  * what      A file in the format of pprof (github.com/google/pprof, proto/profile.proto), not compressed:
  *
- *               sample_type  inuse_space, inuse_objects, inuse_requested, and the same of all allocations ever
+ *               sample_type  inuse_space, inuse_objects, inuse_requested, and the same of all allocations ever;
+ *                            peak_space, peak_objects: what was live at the peak; temporary_space,
+ *                            temporary_objects: of all, what its thread freed before its next request
  *               mapping      each executable mapping: addresses, file, build-id
  *               location     each address: the last byte of the call, so that its line is the line of the call
- *               sample       each stack with its locations and six sums
+ *               sample       each stack with its locations and ten sums
+ *               duration     from the first sample on
  *               comment      numbers of sampled and lost blocks; what the sampling can miss; bytes in use by the
  *                            counters; sizes and ages (profile_ages.h); and in the order of samples
  *
  *                   #hakmem samples: 37 7696 2424832; 0 0 0; ...     per stack: live sampled blocks, their bytes,
  *                                                                    the variance of inuse_space / mean
+ *                   #hakmem peak samples: 40 8320 2621440; ...       the same at the peak, of peak_space
  *
  * owner     g_writer (in profile_write.c).
  * locks     g_samples.lock for the whole time: threads that sample a block wait. Signal-safe.

@@ -24,7 +24,8 @@ from browser import Browser
 
 from hakmem import cli
 from hakmem.base.errors import Refusal
-from hakmem.report.page import page_data, page_text
+from hakmem.profiling.difference import Read
+from hakmem.report.page import difference_data, page_data, page_text
 from hakmem.reading.pprof import Profile, read
 from hakmem.profiling.profile import environment_of
 from hakmem.base.exit import carry_out
@@ -157,6 +158,15 @@ class Command(Folder):
         self.assertRegex(done.stdout, rf"\A{file.name}.html: .* in use in .*\n\Z")
         self.assertTrue((self.folder / f"{file.name}.html").is_file())
 
+    def test_two_profiles_are_one_page(self) -> None:
+        file, page = self.profile(), self.folder / "page.html"
+        done = report(file, file, "-o", page)
+        self.assertEqual((done.status, done.errors), (0, ""))
+        self.assertRegex(done.output, r"page.html: change  ≈ \+0 B \(−\S+ .iB to \+\S+ .iB\) in use\n\Z")
+        self.assertIn("leak_nodes", page.read_text("ascii"))
+        self.refused(file, file, file, says="3 profiles: give one, or two of which the difference is wanted")
+        self.refused(file, self.folder / "none", says=".*/none: no such file or directory")
+
     def test_a_process_that_ends_meanwhile_is_one_line(self) -> None:
         pid = self.process("waits")
         asked = subprocess.Popen([COMMAND, "report", str(pid), "--seconds", "300"], stderr=subprocess.PIPE, text=True)
@@ -179,7 +189,7 @@ class Data(Folder):
         data = data_of(profile)
         totals, rows = data["facts"]["totals"], data["sites"]["rows"]
         self.assertEqual([values[0] for values in data["flame"]["values"]], [totals[name] for name in (
-            "inuse_space", "alloc_space", "inuse_objects", "alloc_objects")])
+            "inuse_space", "alloc_space", "peak_space", "inuse_objects", "alloc_objects", "peak_objects")])
         self.assertEqual(sum(row[2][0] for row in rows), totals["inuse_space"])
         function, line = data["functions"][rows[0][0]], rows[0][1]
         self.assertIn("leak_nodes", function[0])
@@ -278,6 +288,8 @@ class Reading(Folder):
 
     def test_the_switch_changes_what_is_shown(self) -> None:
         self.leak_page()
+        self.assertIn("at the peak", self.text('[data-node="0"]'))
+        self.browser.click("[name=mode][value='0']")
         in_use, sizes, first = self.text('[data-node="0"]'), self.text("#sizes"), self.text("#sites tbody button")
         self.browser.click("[name=mode][value='1']")
         ever = self.text('[data-node="0"]')
@@ -299,13 +311,72 @@ class Reading(Folder):
             self.assertEqual(self.text("#total-0"), "\u2248 600 KiB")
             self.assertRegex(self.text("#cards"), r"as sampled: \d+ KiB to [\d.]+ [KM]iB, from 9 samples")
             self.assertIn("\u2248 600 KiB in use", self.text('[data-node="0"]'))
-            self.assertRegex(self.text("#sites .range"), r"^\d+ KiB to [\d.]+ [KM]iB$")
-            self.assertEqual(len(self.texts("#sites .range")), 1)
+            self.assertRegex(self.texts("#sites .range")[0], r"^\d+ KiB to [\d.]+ [KM]iB$")
+            self.assertEqual(self.texts("#sites .range")[1:], ["9 samples: a hint"])
             self.assertRegex(self.text("#sampling"), "^One byte in 64.0 KiB is sampled: .* less than 192 KiB may go unseen")
             self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
         profile.sample[0].value[:2] = [0, 0]
         self.page_of(data_of(profile))
         self.assertIn("nothing sampled is, so it is likely less than 192 KiB", self.text("#cards"))
+
+    def test_it_opens_on_the_peak(self) -> None:
+        """What was freed since; without a peak there is no switch for it."""
+        done = subprocess.run([PROGRAM, "peaks", "16"], env=environment(self.folder), capture_output=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        (file,) = self.folder.iterdir()
+        for size in (PHONE, DESK):
+            data = data_of(read(file))
+            self.page_of(data, size)
+            self.assertIn(f"{self.text('#total-2')} at the peak", self.text('[data-node="0"]'))
+            self.assertIn("pile_up", self.text("#sites tbody tr"))
+            self.assertRegex(self.text("#cards"), r"1\d\.\d MiBat the peak, by the counters of HAKMEM, \S+ m?s after the first")
+            self.assertRegex(self.text("#cards"), r"at the peak, in ≈ [\d,]+ blocks, as sampled: .* from [\d,]+ samples")
+            self.assertTrue(any("pile_up" in text for text in self.texts(".box")))
+            self.assertFalse(any("second_pile" in text for text in self.texts(".box")))
+            self.assertIn("as those of the peak are not kept", self.text("#sizes"))
+            self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
+            self.browser.click("[name=mode][value='0']")
+            self.assertTrue(any("second_pile" in text for text in self.texts(".box")))
+            self.assertIn("second_pile", self.text("#sites tbody tr"))
+        self.page_of(data_of(made([(["a", "main"], (600, 6, 1, 1))])))
+        self.assertEqual(self.texts("label:not([hidden])"), [" In use", " Allocated"])
+
+    def difference(self, one: Any, other: Any) -> dict[str, Any]:
+        return difference_data(*(Read(Path(name), each, Names(each)) for name, each in (("one", one), ("other", other))))
+
+    def test_a_difference_is_red_and_blue(self) -> None:
+        """A box is as wide as the larger of its two sides; what did not change has no colour."""
+        one = made([(["a", "main"], (600 << 10, 60, 1, 1)), (["b", "main"], (300 << 10, 30, 1, 1)), (["c", "main"], (9000, 1, 1, 1))])
+        other = made([(["a", "main"], (200 << 10, 20, 1, 1)), (["d", "main"], (900 << 10, 9, 1, 1)), (["c", "main"], (9000, 1, 1, 1))])
+        for dark in (False, True):
+            for size in (PHONE, DESK):
+                self.page_of(self.difference(one, other), size, dark)
+                self.assertEqual(self.text('[data-node="0"]'), "all \u2013 +200 KiB in use")
+                self.assertIn("in use, from 909 KiB to 1.1 MiB", self.text("#cards"))
+                self.assertEqual(self.text("#modules"), "grownshrunk")
+                self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
+                self.assertEqual(self.browser.value(CONTRASTS), [])
+            hue = "Object.fromEntries([...document.querySelectorAll('.box[data-node]')].map(e => [e.getAttribute('aria-label').split(',')"
+            hue += ".slice(0, 2).join(), [e.style.getPropertyValue('--hue'), e.style.getPropertyValue('--part')]]))"
+            boxes = self.browser.value(hue)
+            self.assertEqual([boxes[name] for name in ("d, +900 KiB", "b, \u2212300 KiB", "a, \u2212400 KiB")],
+                             [["4", "100%"], ["214", "100%"], ["214", "67%"]])
+            self.assertEqual(boxes["c, +0 B"][1], "0%")
+        rows = self.texts("#sites tbody tr")
+        self.assertRegex(rows[0], r"^d.*\+900 KiB")
+        self.assertRegex(rows[-1], r"^a.*\u2212400 KiB")
+        self.browser.click('[aria-label^="a,"]')
+        self.assertIn("\u2212400 KiB in use, from 600 KiB to 200 KiB", self.text("#detail"))
+        self.assertEqual(self.texts("section h2"), ["What grew and what shrank", "Places that ask for memory"])
+
+    def test_a_difference_of_samples_has_ranges(self) -> None:
+        profiles = [made([(["a", "main"], (size << 10, 60, 1, 1))]) for size in (600, 700)]
+        for profile in profiles:
+            profile.period = 1 << 16
+        self.page_of(self.difference(*profiles))
+        said = r"\u2212\d+ KiB to \+\d+ KiB, from \d+ samples in both; it may be chance"
+        self.assertRegex(self.text("#cards"), said)
+        self.assertRegex(self.text("#sites tbody tr"), r"\u2248 \+100 KiB\u2212\d+ KiB to \+\d+ KiB\d+ samples; may be chance")
 
     def test_a_click_zooms_and_the_top_box_zooms_out(self) -> None:
         stacks = [(["a", "main"], (600, 6, 1, 1)), (["b", "main"], (400, 4, 1, 1))]
@@ -362,7 +433,7 @@ class Reading(Folder):
     def test_it_fits_a_phone(self) -> None:
         data = self.leak_page() | {"waterfall": waterfall(), "timeline": timeline()}
         data["functions"].append(["a" * 300, "/src/" + "b" * 300, ""])
-        data["sites"]["rows"].append([len(data["functions"]) - 1, 1, [1 << 40] * 6, [], 0])
+        data["sites"]["rows"].append([len(data["functions"]) - 1, 1, [1 << 40] * 8, [], 0, [None, None]])
         for size in (PHONE, DESK, (320, 600)):
             self.page_of(data, size)
             self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from process_case import environment, limit, program, run
-from profile_test import NODE_BYTES, ProfileCase, SOURCE, line_of, live_stacks, total
+from profile_test import NODE_BYTES, ProfileCase, SOURCE, line_of, live_stacks, peak_of, total
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.estimate import counted_in_use, sum_of, told
+from hakmem.reading.estimate import PEAK, counted_in_use, counted_peak, sum_of, told
 from hakmem.reading.pprof import read, text_of
 
 KILLS = 20 if os.environ.get("HAK_TEST_SCALE", "1") == "1" else 100
@@ -110,6 +110,21 @@ class Kept(KeptCase):
         self.assertEqual((Path(frames[0].file).name, frames[0].line), (SOURCE.name, line_of("the leaking line")))
         self.assertEqual(total(self.profile(), "alloc_objects"), total(running, "alloc_objects"))
 
+    def test_the_peak_is_there_after_sigkill(self) -> None:
+        process = subprocess.Popen(
+            [PROGRAM, "peaks", "16", "waits"], env=environment(True, **self.settings()), stdout=subprocess.PIPE, text=True
+        )
+        with process:
+            truth = int(process.stdout.readline())
+            self.assertEqual(process.stdout.readline(), "ready\n")
+            process.kill()
+        profile = self.profile()
+        self.assertIn("of a process that was killed", self.comment(profile))
+        self.assertAlmostEqual(peak_of(profile, "pile_up")[0] / truth, 1, delta=0.05)
+        self.assertEqual(peak_of(profile, "second_pile")[0], 0)
+        self.assertTrue(0.99 * truth <= counted_peak(profile).in_use <= 1.05 * truth)
+        self.assertGreater(counted_peak(profile).after_ns, 0)
+
     def test_it_says_what_the_profile_at_exit_says(self) -> None:
         settings = self.settings(HAKMEM_PROFILE_FILE=str(self.folder / "file"), HAKMEM_PROFILE_BYTES="2048")
         self.assertEqual(run(PROGRAM, "leak", **settings).returncode, 0)
@@ -119,7 +134,9 @@ class Kept(KeptCase):
         for one, other in zip(of_table, of_file):
             self.assertAlmostEqual(one / other, 1, delta=0.02)
         self.assertAlmostEqual(counted_in_use(read(table)) / counted_in_use(read(file)), 1, delta=0.01)
-        for name in ("inuse_space", "inuse_objects", "alloc_requested"):
+        self.assertEqual(counted_peak(read(table)), counted_peak(read(file)))
+        self.assertEqual(sum_of(told(read(table), PEAK)), sum_of(told(read(file), PEAK)))
+        for name in ("inuse_space", "inuse_objects", "alloc_requested", "peak_space", "peak_objects", "temporary_space"):
             self.assertAlmostEqual(total(read(table), name) / total(read(file), name), 1, delta=0.01)
 
     def test_a_child_has_a_file_of_its_own(self) -> None:

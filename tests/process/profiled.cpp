@@ -76,6 +76,76 @@ int forks() {
   return status;
 }
 
+/* The first pile is the peak: it grows in steps with churn, and is freed before the second pile. Prints the usable bytes
+ * of the first at its largest. `ends`: returns, else waits for its end. */
+__attribute__((noinline)) size_t pile_up(std::vector<void *> &pile, size_t most, size_t size) {
+  size_t have = 0;
+  while (have < most) {
+    void *p = malloc(size); /* the first pile */
+    have += malloc_usable_size(p);
+    pile.push_back(p);
+    void *volatile q = malloc(size);
+    free(q);
+  }
+  return have;
+}
+
+__attribute__((noinline)) void second_pile(size_t most) {
+  for (size_t have = 0; have < most; have += 3000) kept.push_back(malloc(3000)); /* the second pile */
+}
+
+int peaks(size_t mib, bool ends) {
+  std::vector<void *> first;
+  size_t most = pile_up(first, mib << 20, 500);
+  for (void *p : first) free(p);
+  second_pile(mib << 18);
+  printf("%zu\n", most);
+  if (!ends) puts("ready");
+  fflush(stdout);
+  while (!ends) pause();
+  return 0;
+}
+
+/* 100,000 blocks freed at once, 100,000 after one more request, and some that are kept. */
+__attribute__((noinline)) void freed_at_once(int n) {
+  for (int i = 0; i < n; i++) {
+    void *volatile p = malloc(100);
+    free(p);
+  }
+}
+
+__attribute__((noinline)) void freed_later(int n) {
+  void *volatile before = malloc(100);
+  for (int i = 1; i < n; i++) {
+    void *volatile p = malloc(100);
+    free(before);
+    before = p;
+  }
+  free(before);
+}
+
+int temporary() {
+  freed_at_once(100000);
+  freed_later(100000);
+  leak_nodes(1000);
+  return 0;
+}
+
+/* Stays at its peak for long, while each block is replaced many times: sums of samples vary, the counters do not. */
+int level(size_t mib) {
+  std::vector<void *> pile;
+  std::mt19937 random(1);
+  size_t most = pile_up(pile, mib << 20, 500);
+  for (size_t n = 0; n < 20 * pile.size(); n++) {
+    void *&p = pile[random() % pile.size()];
+    free(p);
+    p = malloc(500);
+  }
+  for (void *p : pile) free(p);
+  printf("%zu\n", most);
+  return 0;
+}
+
 int waits() {
   leak_nodes(50000);
   puts("ready");
@@ -201,6 +271,9 @@ int main(int count, char **words) {
   if (how == "threads") return threads();
   if (how == "fork") return forks();
   if (how == "waits") return waits();
+  if (how == "peaks" && count > 2) return peaks(static_cast<size_t>(atoi(words[2])), count == 3);
+  if (how == "temporary") return temporary();
+  if (how == "level" && count > 2) return level(static_cast<size_t>(atoi(words[2])));
   if (how == "hurries") return hurries();
   if (how == "breathes") return breathes();
   if (how == "handles") return handles();

@@ -45,6 +45,9 @@ struct File {
   std::map<uint64_t, Row> rows;
   std::map<uint64_t, std::vector<uint64_t>> stacks;
   std::map<uint64_t, double> taken; /* bytes, by stack */
+  std::map<uint64_t, std::pair<uint64_t, double>> stored; /* number and bytes at the peak, by stack */
+  uint64_t peak_number = 0, peak_in_use = 0;
+  std::map<uint64_t, double> brief; /* blocks, by stack */
   unsigned images = 0;
 };
 
@@ -56,11 +59,13 @@ T get(const std::string &data, size_t at) {
 }
 
 void take_stacks(const std::string &data, size_t at, size_t end, File &file) {
-  while (at + 32 <= end) {
+  while (at + 96 <= end) {
     auto depth = get<uint32_t>(data, at), number = get<uint32_t>(data, at + 4);
     if (depth == 0) return;
     file.taken[number] = get<double>(data, at + 16);
-    for (at += 32; depth > 0; depth--, at += 8) file.stacks[number].push_back(get<uint64_t>(data, at));
+    file.stored[number] = {get<uint64_t>(data, at + 72), get<double>(data, at + 40)};
+    file.brief[number] = get<double>(data, at + 80);
+    for (at += 96; depth > 0; depth--, at += 8) file.stacks[number].push_back(get<uint64_t>(data, at));
   }
 }
 
@@ -88,6 +93,8 @@ File read(const std::string &path) {
   file.lost = get<uint64_t>(data, 56);
   file.ended = get<uint64_t>(data, 64);
   file.images = get<uint64_t>(data, 512) != 0;
+  file.peak_number = get<uint64_t>(data, 152);
+  file.peak_in_use = get<uint64_t>(data, 160);
   for (size_t at = kChunk; at < data.size(); at += kChunk) take_chunk(data, at, file);
   return file;
 }
@@ -111,12 +118,14 @@ class Kept : public testing::Test {
   std::string folder_, path_;
 };
 
-void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double weight = 1) {
+void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double weight = 1, uint64_t in_use = 0) {
   Sample sample = {address, bytes, bytes - 1, weight, nullptr, 0, 0, nullptr};
-  hak_samples_add(&sample, frames.data(), static_cast<unsigned>(frames.size()));
+  hak_samples_add(&sample, frames.data(), static_cast<unsigned>(frames.size()), in_use);
 }
 
-bool withdraw(uint64_t address, Sample *out) { return hak_samples_withdraw(reinterpret_cast<void *>(address), out); }
+bool withdraw(uint64_t address, Sample *out, bool brief = false) {
+  return hak_samples_withdraw(reinterpret_cast<void *>(address), brief, out);
+}
 
 TEST_F(Kept, SaysWhatTheTableSays) {
   hak_samples_file_start(path_.c_str());
@@ -125,9 +134,9 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   add(0x2000, 20, {1, 2});
   add(0x3000, 30, {here, 2, 3});
   Sample out;
-  ASSERT_TRUE(withdraw(0x3000, &out));
+  ASSERT_TRUE(withdraw(0x3000, &out, true));
   File file = read(name());
-  EXPECT_EQ(file.magic, "HAKPRO01");
+  EXPECT_EQ(file.magic, "HAKPRO02");
   EXPECT_EQ(file.pid, static_cast<uint64_t>(getpid()));
   EXPECT_EQ(file.sampled, 3u);
   EXPECT_EQ(file.lost, 0u);
@@ -139,6 +148,7 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   EXPECT_EQ(row.weight, 2.5);
   EXPECT_EQ(file.stacks[row.stack], (std::vector<uint64_t>{here, 2, 3}));
   EXPECT_EQ(file.taken[row.stack], 55);
+  EXPECT_EQ(file.brief[row.stack], 1);
   hak_samples_file_end(0);
   EXPECT_EQ(read(name()).ended, 1u);
 }
@@ -167,9 +177,54 @@ TEST_F(Kept, ChurnIsFollowed) {
   EXPECT_EQ(file.lost, 0u);
 }
 
+/* [bytes] At the peak, by stack: stored, or what is live if the stack has not changed since. */
+std::map<uint64_t, double> at_peak(const File &file) {
+  std::map<uint64_t, double> found;
+  for (auto &stack : file.stored) {
+    if (stack.second.first == file.peak_number) found[stack.first] = stack.second.second;
+  }
+  for (auto &row : file.rows) {
+    uint64_t stack = row.second.stack;
+    if (file.stored.at(stack).first != file.peak_number) found[stack] += row.second.weight * static_cast<double>(row.second.bytes);
+  }
+  return found;
+}
+
+/* Counters that follow no sample say when the peak is: after each step the file says what was live then. */
+TEST_F(Kept, ThePeakIsKept) {
+  hak_samples_file_start(path_.c_str());
+  std::mt19937_64 random(11);
+  std::map<uint64_t, std::pair<uint64_t, uint64_t>> live; /* bytes and stack, by address */
+  std::map<uint64_t, double> now, then;
+  uint64_t most = 0;
+  for (int step = 0; step < 3000; step++) {
+    uint64_t address = 16 + random() % 512 * 16, in_use = random() % 100 < 98 ? random() % 1000 : static_cast<uint64_t>(step);
+    Sample out;
+    auto known = live.find(address);
+    if (known != live.end()) {
+      ASSERT_TRUE(withdraw(address, &out));
+      now[known->second.second] -= static_cast<double>(known->second.first);
+      live.erase(known);
+    } else {
+      live[address] = {1 + random() % 1000, 1 + random() % 30};
+      add(address, live[address].first, {live[address].second}, 1, in_use);
+      now[live[address].second] += static_cast<double>(live[address].first);
+      if (in_use > most) most = in_use, then = now;
+    }
+    if (step % 37 != 0 || most == 0) continue;
+    File file = read(name());
+    std::map<uint64_t, double> found;
+    for (auto &entry : at_peak(file)) found[file.stacks[entry.first][0]] = entry.second;
+    ASSERT_EQ(file.peak_in_use, most);
+    for (auto &entry : then) ASSERT_EQ(found[entry.first], entry.second) << step << ", stack " << entry.first;
+    for (auto &entry : found) ASSERT_EQ(then[entry.first], entry.second) << step << ", stack " << entry.first;
+  }
+  EXPECT_GT(most, 2000u);
+}
+
 TEST_F(Kept, AChildWritesAFileOfItsOwn) {
   hak_samples_file_start(path_.c_str());
-  for (uint64_t n = 1; n <= 5000; n++) add(n * 64, n, {n % 700 + 1, 5});
+  for (uint64_t n = 1; n <= 5000; n++) add(n * 64, n, {n % 700 + 1, 5}, 1, n == 5000 ? 9 : 1);
   std::string before = bytes_of(name());
   pid_t child = fork();
   ASSERT_GE(child, 0);
@@ -178,7 +233,10 @@ TEST_F(Kept, AChildWritesAFileOfItsOwn) {
     bool ok = withdraw(64, &out);
     add(1 << 30, 7, {77, 5});
     File file = read(name());
-    _exit(ok && file.pid == static_cast<uint64_t>(getpid()) && file.rows.size() == 5000 && file.rows.count(64) == 0 &&
+    auto peak = at_peak(file);
+    double bytes = 0;
+    for (auto &entry : peak) bytes += entry.second;
+    _exit(ok && file.peak_in_use == 9 && bytes == 12502500 && file.pid == static_cast<uint64_t>(getpid()) && file.rows.size() == 5000 && file.rows.count(64) == 0 &&
                   file.rows.count(1 << 30) == 1 && file.stacks[file.rows[128].stack].size() == 2
               ? 0
               : 1);
@@ -195,7 +253,7 @@ TEST_F(Kept, AChildWritesAFileOfItsOwn) {
 TEST_F(Kept, WhatAnotherProgramLeftIsReplaced) {
   std::ofstream(name()) << "old";
   hak_samples_file_start(path_.c_str());
-  EXPECT_EQ(read(name()).magic, "HAKPRO01");
+  EXPECT_EQ(read(name()).magic, "HAKPRO02");
 }
 
 TEST_F(Kept, InASandboxItKeepsWhatItHas) {

@@ -24,12 +24,14 @@ namespace {
 using Sample = struct hak_sample;
 using Backtrace = struct hak_backtrace;
 
-void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double weight = 1) {
+void add(uint64_t address, uint64_t bytes, std::vector<uint64_t> frames, double weight = 1, uint64_t in_use = 0) {
   Sample sample = {address, bytes, bytes - 1, weight, nullptr, 0, 0, nullptr};
-  hak_samples_add(&sample, frames.data(), static_cast<unsigned>(frames.size()));
+  hak_samples_add(&sample, frames.data(), static_cast<unsigned>(frames.size()), in_use);
 }
 
-bool withdraw(uint64_t address, Sample *out) { return hak_samples_withdraw(reinterpret_cast<void *>(address), out); }
+bool withdraw(uint64_t address, Sample *out, bool brief = false) {
+  return hak_samples_withdraw(reinterpret_cast<void *>(address), brief, out);
+}
 
 struct Sums {
   double taken = 0, live = 0, blocks = 0;
@@ -101,6 +103,60 @@ TEST(Table, ChurnIsFollowed) {
     Sample out;
     EXPECT_TRUE(withdraw(entry.first, &out));
   }
+}
+
+struct Peak {
+  double blocks, bytes;
+  uint64_t samples;
+};
+
+void note_at_peak(const Backtrace *stack, void *to) {
+  EXPECT_EQ(stack->peak.number, g_samples.peak.number);
+  (*static_cast<std::map<uint64_t, Peak> *>(to))[stack->frame[0]] = {stack->peak.blocks, stack->peak.bytes,
+                                                                     stack->peak.evidence.samples};
+}
+
+std::map<uint64_t, Peak> peaks() {
+  std::map<uint64_t, Peak> found;
+  hak_samples_lock();
+  hak_samples_visit(note_at_peak, &found);
+  hak_samples_unlock();
+  return found;
+}
+
+/* What the counters say, not what the samples sum up to, is the peak. */
+TEST(Table, ThePeakStaysAsItWas) {
+  Sample out;
+  add(0x1000, 10, {1}, 3, 100);
+  add(0x2000, 20, {2}, 1, 200); /* the peak */
+  add(0x3000, 1000, {1}, 1, 150);
+  ASSERT_TRUE(withdraw(0x1000, &out));
+  ASSERT_TRUE(withdraw(0x2000, &out));
+  add(0x4000, 40, {4}, 1, 200);
+  auto found = peaks();
+  EXPECT_EQ(g_samples.peak.in_use, 200u);
+  EXPECT_EQ(found[1].blocks, 3);
+  EXPECT_EQ(found[1].bytes, 30);
+  EXPECT_EQ(found[1].samples, 1u);
+  EXPECT_EQ(found[2].bytes, 20);
+  EXPECT_EQ(found[4].bytes, 0);
+  add(0x5000, 50, {5}, 1, 201);
+  found = peaks();
+  EXPECT_EQ(found[1].bytes, 1000);
+  EXPECT_EQ(found[2].bytes, 0);
+  EXPECT_EQ(found[4].bytes, 40);
+  EXPECT_EQ(found[5].bytes, 50);
+}
+
+TEST(Table, AMovedBlockIsAtThePeakOnce) {
+  Sample out;
+  add(0x1000, 10, {1}, 1, 5);
+  ASSERT_TRUE(withdraw(0x1000, &out));
+  out.address = 0x5000;
+  hak_samples_restore(&out);
+  add(0x2000, 20, {2}, 1, 6);
+  ASSERT_TRUE(withdraw(0x5000, &out));
+  EXPECT_EQ(peaks()[1].bytes, 10);
 }
 
 TEST(Table, AForkThatCutItIsRepaired) {

@@ -18,8 +18,8 @@ from typing import Any
 from hakmem.base.errors import CANNOT_WRITE, Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
-from hakmem.profiling.profile import Wishes, counted_text, leak_lines, live_text, totals
-from hakmem.reading.estimate import counted_in_use, is_sampled, sampling_lines
+from hakmem.profiling.profile import Wishes, counted_text, leak_lines, live_text, peak_text, totals
+from hakmem.reading.estimate import NOW, PEAK, Moment, counted_in_use, is_sampled, sampling_lines
 from hakmem.reading.pprof import columns, read, write
 from hakmem.reading.symbols import Names, with_names
 from hakmem.reading.table_file import tables
@@ -29,6 +29,7 @@ STACKS, FRAMES = 5, 8
 OTHERS = 16  # processes
 NAME_BYTES = 200  # of 255: two numbers and what the file is come after it
 LITTLE = 16
+PEAK_TOLD = 2  # its stacks are told where it is so many times what is live
 
 
 def tell(text: str = "") -> None:
@@ -47,8 +48,13 @@ def beside(file: Path, pid: int) -> Path:
     return file.with_name(f"{file.name}.{pid}")
 
 
-def live(profile: Any) -> int:
-    return totals(profile)[columns(profile)["inuse_space"]]
+def live(profile: Any, moment: Moment = NOW) -> int:
+    return totals(profile)[columns(profile)[moment.space]]
+
+
+def moment_of(profile: Any) -> Moment:
+    """The peak, where most of it is gone in the end."""
+    return PEAK if live(profile, PEAK) > PEAK_TOLD * live(profile) else NOW
 
 
 def about(profile: Any) -> str:
@@ -77,11 +83,17 @@ def report(profile: Any, file: Path) -> bool:
     row("live", live_text(profile, ""))
     if (in_use := counted_in_use(profile)) is not None:
         row("counted", f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then")
+    moment = moment_of(profile)
+    row("peak", live_text(profile, "", PEAK).partition(";")[0])
+    if counted := peak_text(profile):
+        row("", counted)
     for label, line in zip(("sampled", ""), sampling_lines(profile)):
         row(label, line)
     if not live(profile) and is_sampled(profile):
         row("", "more is seen with --set profile_bytes=4096, or 1: each block")
-    for line in leak_lines(profile, names, Wishes(None, True, STACKS, "inuse_space"), FRAMES):
+    if moment == PEAK:
+        row("stacks", "at the peak; most of that is gone")
+    for line in leak_lines(profile, names, Wishes(None, True, STACKS, "inuse_space", moment), FRAMES):
         tell(line.replace("\n", "\n  ") if line.startswith("\n") else f"  {line}")
     for path in names.stale:
         row("note", f"{path} is another build than the one that ran; its functions are not named")
@@ -142,5 +154,6 @@ def sum_up(folder: str, pid: str, file: str, name: str, children: str = "") -> i
     report_others(profiles, path, bool(children))
     if has_file:
         row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
+        row("", f"hakmem profile --peak {shlex.quote(str(path))}")
         row("", f"go tool pprof -http=: {shlex.quote(str(path))}")
     return 0 if has_file else CANNOT_WRITE

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The stacks of a profile as one tree, and the places that ask for memory: what `hakmem report` draws.
 
+Of two profiles a stack has the values of both, and for each of the bytes that are drawn the larger one: how wide it is.
+
     samples -> main -> f -> g     a node for each chain of functions, with the sums of all that goes through it
                     \\-> h         pruned: what is too small to be seen, until the tree is small enough to be drawn
 
@@ -11,12 +13,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from hakmem.reading.estimate import NOTHING, Evidence, evidence_of, sum_of
+from hakmem.reading.estimate import NOTHING, NOW, PEAK, Evidence, evidence_of, has_peak, sum_of
 from hakmem.reading.pprof import columns, text_of
 from hakmem.reading.symbols import Names
 
@@ -25,8 +27,10 @@ SHARE_LEAST = 1e-4
 SITES_MOST = 1_000
 STACK_MOST = 24
 LINES_MOST = 3
-VALUES = ("inuse_space", "alloc_space", "inuse_objects", "alloc_objects", "inuse_requested", "alloc_requested")
-IN_USE, EVER = 0, 1
+VALUES = ("inuse_space", "alloc_space", "peak_space", "inuse_objects", "alloc_objects", "peak_objects", "inuse_requested",
+          "alloc_requested", "temporary_space")
+IN_USE, EVER, AT_PEAK, DRAWN = 0, 1, 2, 6
+BYTES, BEFORE, WIDTHS = DRAWN // 2, len(VALUES), 2 * len(VALUES)  # of two profiles: later, earlier, the larger of BYTES
 STRING = re.compile(r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")
 # These ask on behalf of whoever calls them: the C++ library, and what is called like malloc (zmalloc, PyMem_Malloc).
 LIBRARY_NAMES = ("std::", "__gnu_cxx::", "operator new", "void std::", "void* std::")
@@ -37,6 +41,18 @@ LIBRARY_FILES, LIBRARY_MODULES = "/include/c++/", ("libstdc++.so", "libc++.so")
 class Place(NamedTuple):
     function: int  # in Functions
     line: int
+
+
+class Proofs(NamedTuple):
+    """What the bytes that are in use rest on, and those at the peak; of two profiles, those of the earlier one, too."""
+
+    now: Evidence = NOTHING
+    peak: Evidence = NOTHING
+    now_before: Evidence = NOTHING
+    peak_before: Evidence = NOTHING
+
+    def plus(self, other: Proofs) -> Proofs:
+        return Proofs(*(sum_of(pair) for pair in zip(self, other)))
 
 
 class Functions:
@@ -60,7 +76,11 @@ class Stacks:
     functions: Functions = field(default_factory=Functions)
     places: list[list[Place]] = field(default_factory=list)
     values: list[list[int]] = field(default_factory=list)
-    evidence: list[Evidence] = field(default_factory=list)
+    proofs: list[Proofs] = field(default_factory=list)
+    are_of_two: bool = False  # profiles
+
+    def rows(self) -> Iterator[tuple[list[Place], list[int], Proofs]]:
+        return zip(self.places, self.values, self.proofs)
 
 
 def short(name: str) -> str:
@@ -79,17 +99,46 @@ def places_of(profile: Any, names: Names, functions: Functions) -> dict[int, lis
     }
 
 
-def stacks_of(profile: Any, names: Names) -> Stacks:
-    stacks, at = Stacks(), columns(profile)
+def stacks_of(profile: Any, names: Names, functions: Optional[Functions] = None) -> Stacks:
+    stacks, at = Stacks(functions or Functions()), columns(profile)
     places = places_of(profile, names, stacks.functions)
     order = [at.get(name) for name in VALUES]
-    for sample, evidence in zip(profile.sample, evidence_of(profile)):
+    for sample, proofs in zip(profile.sample, proofs_of(profile)):
         values = [sample.value[n] if n is not None else 0 for n in order]
         if any(values):
             stacks.places.append([place for number in sample.location_id for place in places[number]])
             stacks.values.append(values)
-            stacks.evidence.append(evidence)
+            stacks.proofs.append(proofs)
     return stacks
+
+
+def compared(before: Any, before_names: Names, after: Any, after_names: Names) -> Stacks:
+    """One of each chain of functions, whatever the lines."""
+    later = stacks_of(after, after_names)
+    earlier = stacks_of(before, before_names, later.functions)
+    both = Stacks(later.functions, are_of_two=True)
+    found: dict[tuple[int, ...], int] = {}
+    none = [0] * len(VALUES)
+    rows = [(places, [*values, *none], proofs) for places, values, proofs in later.rows()]
+    rows += [(places, [*none, *values], Proofs(NOTHING, NOTHING, *proofs[:2])) for places, values, proofs in earlier.rows()]
+    for places, values, proofs in rows:
+        n = found.setdefault(tuple(place.function for place in places), len(both.places))
+        if n == len(both.places):
+            both.places.append(places)
+            both.values.append(values)
+            both.proofs.append(proofs)
+        else:
+            both.values[n] = [a + b for a, b in zip(both.values[n], values)]
+            both.proofs[n] = both.proofs[n].plus(proofs)
+    for values in both.values:
+        values.extend([max(values[n], values[BEFORE + n]) for n in range(BYTES)])
+    return both
+
+
+def proofs_of(profile: Any) -> list[Proofs]:
+    """By sample, in their order."""
+    now = evidence_of(profile, NOW)
+    return [Proofs(*pair) for pair in zip(now, evidence_of(profile, PEAK) if has_peak(profile) else [NOTHING] * len(now))]
 
 
 # ---- the tree ----
@@ -102,15 +151,17 @@ class Node(NamedTuple):
 
 
 def sums_of(stacks: Stacks, members: Iterable[int]) -> list[int]:
-    return [sum(column) for column in zip(*(stacks.values[n] for n in members))] or [0] * len(VALUES)
+    none = [0] * (WIDTHS + BYTES if stacks.are_of_two else len(VALUES))
+    return [sum(column) for column in zip(*(stacks.values[n] for n in members))] or none
 
 
 def lines_of(stacks: Stacks, depth: int, members: Iterable[int]) -> list[int]:
-    """Of the places at that depth, by bytes; those of live blocks go first."""
+    """Of the places at that depth, by bytes; those of blocks that are or were live go first."""
     weights: Counter[int] = Counter()
     for n in members if depth else ():
         values = stacks.values[n]
-        weights[stacks.places[n][-depth].line] += (values[IN_USE] << 20) + values[EVER]
+        live = sum(values[at] for first in range(0, len(values), BEFORE) for at in (first + IN_USE, first + AT_PEAK))
+        weights[stacks.places[n][-depth].line] += (live << 20) + values[EVER]
     return [line for line, _ in weights.most_common(LINES_MOST) if line]
 
 
@@ -125,13 +176,14 @@ def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int
 def grown(stacks: Stacks, share: float) -> Optional[tuple[list[Node], int]]:
     """Nodes, each behind the one that it is called by, and how many were too small. None: they are too many."""
     every = range(len(stacks.values))
-    least = [share * value for value in sums_of(stacks, every)[:2]]
+    first = WIDTHS if stacks.are_of_two else 0
+    least = [share * value for value in sums_of(stacks, every)[first : first + BYTES]]
     nodes: list[Node] = []
     dropped, waiting = 0, [(-1, 0, list(every))]
     while waiting:
         function, depth, members = waiting.pop()
         values = sums_of(stacks, members)
-        if depth and not any(value and value >= bound for value, bound in zip(values, least)):
+        if depth and not any(value and value >= bound for value, bound in zip(values[first:], least)):
             dropped += 1
             continue
         nodes.append(Node(function, depth, values, lines_of(stacks, depth, members)))
@@ -148,10 +200,14 @@ def flame_of(stacks: Stacks) -> dict[str, Any]:
         share = max(SHARE_LEAST, share * 2)
         found = grown(stacks, share)
     nodes, dropped = found
-    return {
+    two = {
+        "before": [[node.values[BEFORE + n] for node in nodes] for n in range(DRAWN)],
+        "width": [[node.values[WIDTHS + n] for node in nodes] for n in range(BYTES)],
+    } if stacks.are_of_two else {}
+    return two | {
         "share": share, "left_out": dropped, "function": [node.function for node in nodes],
         "depth": [node.depth for node in nodes], "lines": [node.lines for node in nodes],
-        "values": [[node.values[n] for node in nodes] for n in range(4)],
+        "values": [[node.values[n] for node in nodes] for n in range(DRAWN)],
     }
 
 
@@ -165,31 +221,47 @@ def asks_for_others(row: tuple[str, str, str]) -> bool:
 
 class Site:
     def __init__(self) -> None:
-        self.values = [0] * len(VALUES)
-        self.evidence = NOTHING
-        self.heaviest: tuple[tuple[int, int], list[Place]] = ((-1, -1), [])
+        self.values: list[int] = []
+        self.proofs = Proofs()
+        self.heaviest: tuple[tuple[int, int, int], list[Place]] = ((-1, -1, -1), [])
 
-    def add(self, places: list[Place], values: list[int], evidence: Evidence) -> None:
-        self.evidence = sum_of((self.evidence, evidence))
-        self.values = [a + b for a, b in zip(self.values, values)]
-        self.heaviest = max(self.heaviest, ((values[IN_USE], values[EVER]), places), key=lambda each: each[0])
+    def add(self, places: list[Place], values: list[int], proofs: Proofs) -> None:
+        self.proofs = self.proofs.plus(proofs)
+        self.values = [a + b for a, b in zip(self.values, values)] if self.values else values
+        weight = (weight_of(values, AT_PEAK), weight_of(values, IN_USE), weight_of(values, EVER))
+        self.heaviest = max(self.heaviest, (weight, places), key=lambda each: each[0])
+
+
+def weight_of(values: list[int], column: int) -> int:
+    """[bytes] Of two profiles by how much it changed."""
+    return abs(values[column] - values[BEFORE + column]) if len(values) > BEFORE else values[column]
+
+
+def kept_sites(sites: Mapping[Place, Site]) -> dict[Place, Site]:
+    """Those that have most in use, first, and those that had most otherwise."""
+    def order(item: tuple[Place, Site]) -> tuple[int, int, Place]:
+        return -weight_of(item[1].values, IN_USE), -weight_of(item[1].values, EVER), item[0]
+
+    ranked = sorted(sites.items(), key=order)
+    kept = dict(ranked[: SITES_MOST // 2])
+    for column in (EVER, AT_PEAK):
+        kept |= dict(sorted(ranked, key=lambda item: -weight_of(item[1].values, column))[: SITES_MOST // 4])
+    return kept
 
 
 def sites_of(stacks: Stacks) -> dict[str, Any]:
     """By the innermost place that asks for itself: sums, and the stack that has most."""
     for_others = {n for n, row in enumerate(stacks.functions.rows) if asks_for_others(row)}
     sites: defaultdict[Place, Site] = defaultdict(Site)
-    for places, values, evidence in zip(stacks.places, stacks.values, stacks.evidence):
+    for places, values, proofs in stacks.rows():
         if places:
-            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values, evidence)
-    ranked = sorted(sites.items(), key=lambda item: (-item[1].values[IN_USE], -item[1].values[EVER], item[0]))
-    most = sorted(ranked, key=lambda item: -item[1].values[EVER])[: SITES_MOST // 2]
-    kept = dict(ranked[: SITES_MOST // 2]) | dict(most)
+            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values, proofs)
+    kept = kept_sites(sites)
     return {
         "left_out": len(sites) - len(kept),
         "rows": [
             [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1]),
-             site.evidence]
+             site.proofs]
             for place, site in kept.items()
         ],
     }

@@ -19,15 +19,21 @@ from typing import Any, Optional
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
-from hakmem.base.figures import bytes_text
+from hakmem.base.figures import bytes_text, time_text
 from hakmem.profiling.columns import print_columns
 from hakmem.reading.estimate import (
     NOTHING,
+    NOW,
+    PEAK,
     Evidence,
+    Moment,
     blocks_about,
     counted_in_use,
+    counted_peak,
     evidence_of,
     from_samples,
+    has_moment,
+    is_hint,
     is_sampled,
     range_of,
     range_text,
@@ -42,10 +48,10 @@ from hakmem.reading.symbols import Frame, Names, root_before, with_names
 from hakmem.reading.table_file import ANY_VERSION
 
 VARIABLE = "HAKMEM_PROFILE_FILE"
-SECONDS_MOST = 10
+SECONDS_MOST, SECONDS_LEAST = 10, 0.01
 FRAMES_SHOWN = 16
-LEAVE = ("ever", "blocks in use", "share", "with callees", "range (95 %)")  # columns, on a narrow terminal
 ORDERS = ("inuse_space", "inuse_objects", "alloc_space", "alloc_objects")
+OF_OTHERS = "HAKMEM keeps that in profiles of this version on"
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,13 @@ class Wishes:
     leaks: bool
     rows: int  # 0: all
     by: str
+    moment: Moment = NOW  # of what is live
     seconds: Optional[float] = None  # for which a process is sampled from outside
+
+    @property
+    def order(self) -> str:
+        """The column."""
+        return {NOW.space: self.moment.space, NOW.objects: self.moment.objects}.get(self.by, self.by)
 
 
 # ---- a process that runs ----
@@ -181,18 +193,18 @@ def written_anew(pid: int, told: Optional[Path] = None) -> Path:
 class Row:
     flat: list[int]
     cum: list[int]
-    evidence: Evidence = NOTHING  # of what is live of `flat`
+    evidence: Evidence = NOTHING  # of what is live of `flat`, at a moment
 
 
 def frames_of(sample: Any, names: Names) -> list[Frame]:
     return [frame for number in sample.location_id for frame in names.frames[number]]
 
 
-def rows_of(profile: Any, names: Names) -> dict[str, Row]:
+def rows_of(profile: Any, names: Names, moment: Moment = NOW) -> dict[str, Row]:
     """By function: what it asked for itself, and with those that it called."""
     width = len(profile.sample_type)
     rows: dict[str, Row] = {}
-    for sample, evidence in zip(profile.sample, evidence_of(profile)):
+    for sample, evidence in zip(profile.sample, evidence_of(profile, moment)):
         frames = frames_of(sample, names)
         for function in {frame.function for frame in frames}:
             row = rows.setdefault(function, Row([0] * width, [0] * width))
@@ -218,28 +230,49 @@ def size_text(name: str, value: int) -> str:
 
 # ---- what is printed ----
 
-def heading(profile: Any) -> str:
+def heading(profile: Any, moment: Moment = NOW) -> str:
     comment = next((text_of(profile, number) for number in profile.comment), "")
-    return live_text(profile, " in use") + (f" ({printable(comment).removeprefix('hakmem: ')})" if comment else "")
+    said = live_text(profile, f" {moment.live}", moment)
+    return said + (f" ({printable(comment).removeprefix('hakmem: ')})" if comment else "")
 
 
-def live_text(profile: Any, live: str) -> str:
+def live_text(profile: Any, live: str, moment: Moment = NOW) -> str:
     """What is live, how far off that may be, and what ever was."""
     at, sums, period = columns(profile), totals(profile), int(profile.period)
-    evidence, size = sum_of(evidence_of(profile)), sums[at["inuse_space"]]
-    about, blocks = size_about(size, evidence, period), blocks_about(sums[at["inuse_objects"]], period)
+    evidence, size = sum_of(evidence_of(profile, moment)), sums[at[moment.space]]
+    about, blocks = size_about(size, evidence, period), blocks_about(sums[at[moment.objects]], period)
     ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
+    ever += rate_text(profile, sums[at["alloc_space"]])
     if is_sampled(profile) and not size:
         none = "no block that was sampled is live" if sums[at["alloc_space"]] else "no block was sampled"
         return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
-    return f"{about}{live} in {blocks} blocks{from_samples(evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
+    return f"{about}{live} in {blocks} blocks{from_samples(size, evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
 
 
-def heading_lines(profile: Any) -> Iterator[str]:
-    yield heading(profile)
-    if (counted := counted_in_use(profile)) is not None:
+def rate_text(profile: Any, size: int) -> str:
+    """Of what was ever allocated; empty: the profile does not say in which time."""
+    seconds = profile.duration_nanos / 1e9
+    return f" ({bytes_text(size / seconds)}/s)" if seconds >= SECONDS_LEAST else ""
+
+
+def heading_lines(profile: Any, moment: Moment = NOW) -> Iterator[str]:
+    yield heading(profile, moment)
+    counted = counted_in_use(profile) if moment == NOW else None
+    if counted is not None:
         yield f"{counted_text(counted)} by the counters of HAKMEM, with what was had before sampling began"
+    if (at_peak := peak_text(profile)) and moment == NOW:
+        yield f"at the peak {at_peak}; --peak shows that"
+    elif at_peak and moment == PEAK:
+        yield f"{at_peak}, with what was had before sampling began"
     yield from sampling_lines(profile)
+
+
+def peak_text(profile: Any) -> str:
+    """By the counters; empty: the profile does not say."""
+    counted = counted_peak(profile)
+    if counted is None:
+        return ""
+    return f"{counted_text(counted.in_use)} by the counters, {time_text(counted.after_ns)} after the first sample"
 
 
 def counted_text(counted: int) -> str:
@@ -248,23 +281,30 @@ def counted_text(counted: int) -> str:
 
 def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
     at, sums = columns(profile), totals(profile)
-    column = at[wishes.by]
-    rows = sorted(rows_of(profile, names).items(), key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
-    ranges = is_sampled(profile) and wishes.by == "inuse_space"
-    heads = ("itself", *(("range (95 %)",) * ranges), "share", "with callees", "share", "blocks in use", "ever", "function")
+    column, moment = at[wishes.order], wishes.moment
+    # at a moment, rows without content would hide the others
+    found = [item for item in rows_of(profile, names, moment).items() if moment == NOW or item[1].cum[column]]
+    rows = sorted(found, key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
+    ranges = is_sampled(profile) and wishes.order == moment.space
+    shown = ("range (95 %)", "samples") if ranges else ()
+    heads = ("itself", *shown, "share", "with callees", "share", f"blocks {moment.live}", "ever", "function")
     cells = [
         (
-            size_text(wishes.by, row.flat[column]), *([row_range(row, column, profile.period)] if ranges else []),
+            size_text(wishes.by, row.flat[column]), *(row_range(row, column, profile.period) if ranges else ()),
             share(row.flat[column], sums[column]),
             size_text(wishes.by, row.cum[column]), share(row.cum[column], sums[column]),
-            f"{row.flat[at['inuse_objects']]:,}", bytes_text(row.flat[at["alloc_space"]]), printable(function),
+            f"{row.flat[at[moment.objects]]:,}", bytes_text(row.flat[at["alloc_space"]]), printable(function),
         ) for function, row in rows[: wishes.rows or None]
     ]
-    print_columns(heads, cells, LEAVE)
+    print_columns(heads, cells, ("ever", f"blocks {moment.live}", "share", "with callees", "samples", "range (95 %)"))
 
 
-def row_range(row: Row, column: int, period: int) -> str:
-    return range_text(*range_of(row.flat[column], row.evidence, period)) if row.flat[column] else ""
+def row_range(row: Row, column: int, period: int) -> tuple[str, str]:
+    """The range, and the samples that it rests on."""
+    if not row.flat[column]:
+        return "", ""
+    text = range_text(*range_of(row.flat[column], row.evidence, period))
+    return text, f"{row.evidence.samples:,.0f}{' (hint)' * is_hint(row.flat[column], row.evidence)}"
 
 
 def place_text(frame: Frame) -> str:
@@ -275,18 +315,19 @@ def place_text(frame: Frame) -> str:
     return f"{function}  {file}:{frame.line}" if frame.line else f"{function}  {file}"
 
 
-def leaks_of(profile: Any) -> list[tuple[Any, Evidence]]:
-    column = columns(profile)["inuse_space"]
-    live = ((sample, evidence) for sample, evidence in zip(profile.sample, evidence_of(profile)) if sample.value[column])
+def leaks_of(profile: Any, moment: Moment) -> list[tuple[Any, Evidence]]:
+    column, pairs = columns(profile)[moment.space], zip(profile.sample, evidence_of(profile, moment))
+    live = ((sample, evidence) for sample, evidence in pairs if sample.value[column])
     return sorted(live, key=lambda one: -one[0].value[column])
 
 
 def leak_lines(profile: Any, names: Names, wishes: Wishes, most: int = FRAMES_SHOWN) -> Iterator[str]:
-    at, whole, period = columns(profile), totals(profile)[columns(profile)["inuse_space"]], profile.period
-    for sample, evidence in leaks_of(profile)[: wishes.rows or None]:
-        size, blocks = sample.value[at["inuse_space"]], sample.value[at["inuse_objects"]]
+    at, moment, period = columns(profile), wishes.moment, profile.period
+    whole = totals(profile)[at[moment.space]]
+    for sample, evidence in leaks_of(profile, moment)[: wishes.rows or None]:
+        size, blocks = sample.value[at[moment.space]], sample.value[at[moment.objects]]
         head = f"{size_about(size, evidence, period)} in {blocks_about(blocks, period)} block{'s' * (blocks != 1)}"
-        yield f"\n{head}{from_samples(evidence, period)}, {share(size, whole)} of what is live"
+        yield f"\n{head}{from_samples(size, evidence, period)}, {share(size, whole)} of {moment.of_it}"
         frames = frames_of(sample, names)
         yield from (f"    {place_text(frame)}" for frame in frames[:most])
         if len(frames) > most:
@@ -298,12 +339,17 @@ def say_stale(names: Names) -> None:
         stderr_console().print(f"note: {printable(str(path))} is another build than the one that ran; its functions are not named")
 
 
+def refuse_without(profile: Any, moment: Moment, file: Path) -> None:
+    if not has_moment(profile, moment):
+        raise Refusal(f"{file}: no {moment.space} in this profile: {OF_OTHERS}")
+
+
 def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -> None:
     """`more`: lines below the heading."""
     console = stdout_console()
     if wishes.output:
         write(wishes.output, with_names(profile, names))
-    for line in (*heading_lines(profile), *more):
+    for line in (*heading_lines(profile, wishes.moment), *more):
         console.print(line, markup=False, highlight=False)
     if wishes.leaks:
         for line in leak_lines(profile, names, wishes):
@@ -328,35 +374,34 @@ def kept_by(pid: int) -> Path | None:
 
 def show_file(file: Path, wishes: Wishes) -> None:
     profile = read(file)
+    refuse_without(profile, wishes.moment, file)
     show(profile, Names(profile, root_before(file)), wishes)
 
 
 def show_process(pid: int, wishes: Wishes) -> None:
-    from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, take
+    from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, start_line, take
 
     if (file := kept_by(pid)) is not None:
         show_file(file, wishes)
         return
     refuse_unless_served(pid)
+    if wishes.moment != NOW:
+        raise Refusal(f"process {pid} was started without a profile, so its {wishes.moment.space} is not known: "
+                      f"{start_line(pid)}")
     seconds = SECONDS if wishes.seconds is None else wishes.seconds
     found = take(pid, seconds)
     refuse_if_idle(found, seconds)
     show(found.profile, Names(found.profile, root_of(pid)), wishes, outside_lines(found))
 
 
-def show_profiles(asked: list[str], wishes: Wishes) -> int:
+def show_profile(asked: str, wishes: Wishes) -> int:
     if wishes.by not in ORDERS:
         raise Refusal(f"--by {wishes.by}: one of {', '.join(ORDERS)}")
-    if wishes.seconds is not None and all(process_of(one) is None for one in asked):
+    pid = process_of(asked)
+    if wishes.seconds is not None and pid is None:
         raise Refusal("--seconds goes with a PID (see hakmem profile --help)")
-    if wishes.output and len(asked) > 1:
-        raise Refusal("-o goes with one profile only")
-    for one in asked:
-        if len(asked) > 1:
-            stdout_console().print(f"\n{one}:", markup=False, highlight=False)
-        pid = process_of(one)
-        if pid is None:
-            show_file(Path(one), wishes)
-        else:
-            show_process(pid, wishes)
+    if pid is None:
+        show_file(Path(asked), wishes)
+    else:
+        show_process(pid, wishes)
     return 0

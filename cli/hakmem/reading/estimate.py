@@ -13,6 +13,7 @@ Of no sample at all only a bound can be said: of three periods something is seen
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, Optional
 
@@ -21,8 +22,27 @@ from hakmem.reading.pprof import columns, text_of
 
 Z = 1.959964  # 95 % of a normal distribution lie so many deviations around its mean
 PERIODS_SEEN = 3
-SAMPLES, IN_USE = "#hakmem samples:", "hakmem: bytes in use, counted: "
+FEW, SEEN_SHARE = 10, 0.9  # samples: what rests on fewer is a hint, unless so much of it is of these blocks themselves
+IN_USE = "hakmem: bytes in use, counted: "
+AT_PEAK = re.compile(r"hakmem: bytes in use at the peak, counted: ([0-9]{1,20}), ([0-9]{1,20}) ns after the first sample")
 WIDTH, DIGITS_MOST = 3, 20
+
+
+class Moment(NamedTuple):
+    """At which blocks are live: names of the columns, of the comment with what these are made of, and words for it."""
+
+    space: str
+    objects: str
+    asked: str
+    samples: str
+    live: str  # "5 MiB ..."
+    of_it: str  # "50 % of ..."
+
+
+NOW = Moment("inuse_space", "inuse_objects", "inuse_requested", "#hakmem samples:", "in use", "what is live")
+PEAK = Moment("peak_space", "peak_objects", "peak_space", "#hakmem peak samples:", "at the peak", "what was live at the peak")
+BRIEF = Moment("temporary_space", "temporary_objects", "temporary_space", "#hakmem temporary samples:", "temporary",
+               "what was temporary")  # not of a moment, but of all blocks ever
 
 
 class Evidence(NamedTuple):
@@ -43,9 +63,9 @@ def is_sampled(profile: Any) -> bool:
 
 # ---- what the profile says of its samples ----
 
-def told_rows(profile: Any) -> list[list[int]]:
+def told_rows(profile: Any, head: str) -> list[list[int]]:
     texts = [text_of(profile, number) for number in profile.comment]
-    parts = (part.split() for text in texts if text.startswith(SAMPLES) for part in text[len(SAMPLES):].split(";"))
+    parts = (part.split() for text in texts if text.startswith(head) for part in text[len(head):].split(";"))
     return [[int(word) for word in part] for part in parts if len(part) == WIDTH and all(map(is_number, part))]
 
 
@@ -53,9 +73,9 @@ def is_number(word: str) -> bool:
     return word.isascii() and word.isdecimal() and len(word) <= DIGITS_MOST
 
 
-def told(profile: Any) -> Optional[list[Evidence]]:
+def told(profile: Any, moment: Moment = NOW) -> Optional[list[Evidence]]:
     """None: it says nothing, or of other samples than it has."""
-    rows, column = told_rows(profile), columns(profile)["inuse_space"]
+    rows, column = told_rows(profile, moment.samples), columns(profile)[moment.space]
     if len(rows) != len(profile.sample):
         return None
     if any((row[0] == 0) != (sample.value[column] == 0) for row, sample in zip(rows, profile.sample)):
@@ -71,13 +91,22 @@ def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
     return Evidence(max(1.0, blocks * chance), blocks * chance * each, blocks * each * each * (1 - chance) / chance)
 
 
-def evidence_of(profile: Any) -> list[Evidence]:
+def has_moment(profile: Any, moment: Moment) -> bool:
+    """Profiles of other libraries, and of earlier versions, have what is live now alone."""
+    return moment.space in columns(profile) and moment.objects in columns(profile)
+
+
+def has_peak(profile: Any) -> bool:
+    return has_moment(profile, PEAK)
+
+
+def evidence_of(profile: Any, moment: Moment = NOW) -> list[Evidence]:
     """By sample, in their order."""
     if not is_sampled(profile):
         return [NOTHING] * len(profile.sample)
     at = columns(profile)
-    space, objects, asked = at["inuse_space"], at["inuse_objects"], at.get("inuse_requested", at["inuse_space"])
-    return told(profile) or [
+    space, objects, asked = at[moment.space], at[moment.objects], at.get(moment.asked, at[moment.space])
+    return told(profile, moment) or [
         by_means(sample.value[space], sample.value[objects], sample.value[asked], profile.period)
         for sample in profile.sample
     ]
@@ -93,6 +122,19 @@ def counted_in_use(profile: Any) -> Optional[int]:
         if text.startswith(IN_USE) and is_number(text[len(IN_USE):]):
             return int(text[len(IN_USE):])
     return None
+
+
+class Counted(NamedTuple):
+    """The peak by the library's counters."""
+
+    in_use: int  # bytes
+    after_ns: int  # after the first sample
+
+
+def counted_peak(profile: Any) -> Optional[Counted]:
+    """None: the profile does not say."""
+    found = (AT_PEAK.fullmatch(text_of(profile, number)) for number in profile.comment)
+    return next((Counted(int(match[1]), int(match[2])) for match in found if match), None)
 
 
 # ---- ranges ----
@@ -130,8 +172,15 @@ def size_about(size: int, evidence: Evidence, period: int) -> str:
     return f"≈ {bytes_text(size)} ({range_text(*range_of(size, evidence, period))})"
 
 
-def from_samples(evidence: Evidence, period: int) -> str:
-    return f", from {samples_text(evidence.samples)}" if period > 1 else ""
+def is_hint(size: int, evidence: Evidence) -> bool:
+    """Few samples, which are not themselves nearly all of it, as large blocks are."""
+    return round(evidence.samples) < FEW and evidence.seen < SEEN_SHARE * size
+
+
+def from_samples(size: int, evidence: Evidence, period: int) -> str:
+    if period <= 1:
+        return ""
+    return f", from {samples_text(evidence.samples)}{' (a hint, no more)' * is_hint(size, evidence)}"
 
 
 def blocks_about(blocks: int, period: int) -> str:

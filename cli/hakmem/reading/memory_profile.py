@@ -19,7 +19,7 @@ from hakmem.reading.living import gone, refuse_if_gone
 from hakmem.reading.memory_page import counters_of, page_from
 from hakmem.reading.pprof import Profile
 from hakmem.reading.samples import samples_of, stacks_of
-from hakmem.reading.table_file import IMAGES_MOST, Builder, Damaged, Facts, Image, Stack, Table, lost_rows, sums
+from hakmem.reading.table_file import IMAGES_MOST, TYPES_NOW, Builder, Damaged, Facts, Image, Stack, Table, lost_rows, sums
 from hakmem.reading.tables import Area, Changed, Memory, Tables, notes_of
 
 TRIES = 10
@@ -112,7 +112,7 @@ def profile_from(memory: Memory, since: Mark) -> Any:
     table = table_in(Tables(memory), since)
     lost = lost_rows(table)
     profile = Profile()
-    builder = Builder(profile, table)
+    builder = Builder(profile, table, TYPES_NOW)
     builder.add_types()
     builder.add_mappings()
     builder.add_samples()

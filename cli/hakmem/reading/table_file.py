@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 
 from hakmem.base.errors import Refusal
 
-MAGIC = b"HAKPRO01"
+MAGIC = b"HAKPRO02"
 ANY_VERSION = b"HAKPRO"
 CHUNK, HEAD, CHUNK_HEAD = 65536, 512, 64
-FACTS = struct.Struct("=8s4I7Q64sQ")
+FACTS = struct.Struct("=8s4I7Q64s5Q")
 ROW = struct.Struct("=QQQdQ")
-STACK = struct.Struct("=IIddd")
+STACK = struct.Struct("=II5d2QdQ2d")
 IMAGE = struct.Struct("=4QII32s")
 SIZES = (CHUNK, ROW.size, STACK.size, IMAGE.size)
 DEPTH_MOST = 128
@@ -31,7 +31,9 @@ CHUNKS_MOST, IMAGES_MOST = 4096, 1 << 16
 NOTHING = -1
 PERIODS_SEEN = 3  # of so many, something is seen with the chance 1 - exp(-3)
 NUMBER_MOST = (1 << 63) - 1  # of what a profile can hold
-TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested")
+TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested", "peak_objects",
+         "peak_space", "temporary_objects", "temporary_space")
+TYPES_NOW = TYPES[:6]
 
 
 class Facts(NamedTuple):
@@ -44,6 +46,10 @@ class Facts(NamedTuple):
     chunks: int
     program: str
     in_use: int  # at exit, by the counters; 0: not known
+    peak_number: int  # 0: no sample yet
+    peak_in_use: int  # bytes, by the counters
+    peak_after_ns: int  # after the first sample
+    last_after_ns: int  # the last sample
 
 
 class Image(NamedTuple):
@@ -55,12 +61,31 @@ class Image(NamedTuple):
     path: str
 
 
+class AtPeak(NamedTuple):
+    """What was live of a stack at the peak `number`."""
+
+    blocks: float
+    bytes: float
+    samples: int
+    seen: int  # bytes of the samples
+    variance: float
+    number: int
+
+
 @dataclass
 class Stack:
     frames: tuple[int, ...]
     taken: tuple[float, float, float]  # blocks, bytes, asked
     live: list[float] = field(default_factory=lambda: [0.0, 0.0, 0.0])
     evidence: list[float] = field(default_factory=lambda: [0, 0, 0.0])  # samples, their bytes, the variance of live bytes
+    stored: AtPeak = AtPeak(0.0, 0.0, 0, 0, 0.0, 0)
+    brief: tuple[float, float] = (0.0, 0.0)  # blocks, bytes
+
+    def at_peak(self, number: int) -> AtPeak:
+        """What is live, if nothing changed since."""
+        if self.stored.number == number:
+            return self.stored
+        return AtPeak(self.live[0], self.live[1], int(self.evidence[0]), int(self.evidence[1]), self.evidence[2], number)
 
 
 class Damaged(Exception):
@@ -77,11 +102,11 @@ def facts_of(data: bytes) -> Facts:
         raise Damaged("of another version of HAKMEM")
     if tuple(rest[:4]) != SIZES or len(data) > CHUNKS_MOST * CHUNK:
         raise Damaged("damaged")
-    *numbers, program, in_use = rest[4:]
-    facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip(), in_use)
+    numbers, program, later = rest[4:11], rest[11], rest[12:]
+    facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip(), *later)
     if len(data) % CHUNK or not 1 <= facts.chunks <= len(data) // CHUNK:
         raise Damaged("cut off")
-    if max(facts.mean, facts.since_ns) > NUMBER_MOST:
+    if max(facts.mean, facts.since_ns, facts.last_after_ns) > NUMBER_MOST:
         raise Damaged("damaged")
     return facts
 
@@ -111,13 +136,15 @@ class Table:
     def take_stacks(self, data: bytes) -> None:
         at = 0
         while at + STACK.size <= len(data):
-            depth, number, *taken = STACK.unpack_from(data, at)
+            depth, number, *rest = STACK.unpack_from(data, at)
             at += STACK.size
             if depth == 0:
                 return
             if depth > DEPTH_MOST or at + 8 * depth > len(data) or number in self.stacks:
                 raise Damaged("damaged")
-            self.stacks[number] = Stack(struct.unpack_from(f"={depth}Q", data, at), sums(*taken))
+            stored, frames = AtPeak(*rest[3:9]), struct.unpack_from(f"={depth}Q", data, at)
+            sums(*rest[3:])
+            self.stacks[number] = Stack(frames, sums(*rest[:3]), stored=stored, brief=(rest[9], rest[10]))
             at += 8 * depth
 
     def take_images(self, data: bytes) -> None:
@@ -215,8 +242,10 @@ class Places:
 # ---- as a profile ----
 
 class Builder:
-    def __init__(self, profile: Any, table: Table) -> None:
-        self.profile, self.table = profile, table
+    """types: the first of TYPES, of which the table has sums."""
+
+    def __init__(self, profile: Any, table: Table, types: tuple[str, ...] = TYPES) -> None:
+        self.profile, self.table, self.types = profile, table, types
         self.strings: dict[str, int] = {}
         self.places = Places(table.images)
         self.locations: dict[tuple[int, int], int] = {}
@@ -229,7 +258,7 @@ class Builder:
         return self.strings[text]
 
     def add_types(self) -> None:
-        for name in TYPES:
+        for name in self.types:
             unit = "count" if name.endswith("objects") else "bytes"
             self.profile.sample_type.add(type=self.string(name), unit=self.string(unit))
         self.profile.period_type.type, self.profile.period_type.unit = self.string("space"), self.string("bytes")
@@ -253,10 +282,11 @@ class Builder:
     def add_samples(self) -> None:
         for number, stack in sorted(self.table.stacks.items(), key=lambda item: item[0]):
             (blocks, size, asked), live = stack.taken, stack.live
-            values = (blocks, size, live[0], live[1], asked, live[2])
+            peak = stack.at_peak(self.table.facts.peak_number)
+            values = (blocks, size, live[0], live[1], asked, live[2], peak.blocks, peak.bytes, *stack.brief)
             self.profile.sample.add(
                 location_id=[self.location(frame - 1, number) for frame in stack.frames if frame],
-                value=[int(value + 0.5) for value in values],
+                value=[int(value + 0.5) for value in values[: len(self.types)]],
             )
 
     def add_comment(self, lost: int, file: Path) -> None:
@@ -271,18 +301,26 @@ class Builder:
                          f"less than {PERIODS_SEEN * facts.mean} bytes may go unseen")
         if facts.in_use:
             self.comment(f"hakmem: bytes in use, counted: {facts.in_use}")
-        parts = (
-            f" {samples} {seen} {min(int(variance / max(1, facts.mean) + 0.5), NUMBER_MOST)};"
-            for _, (samples, seen, variance) in self.evidence()
-        )
-        self.comment(f"#hakmem samples:{''.join(parts)}")
+        if facts.peak_number:
+            self.comment(f"hakmem: bytes in use at the peak, counted: {facts.peak_in_use}, {facts.peak_after_ns} ns after the "
+                         "first sample")
+        for kind, evidence in self.evidence().items():
+            self.comment(f"#hakmem {kind}:{''.join(self.part(*each) for each in evidence)}")
+
+    def part(self, samples: float, seen: float, variance: float) -> str:
+        return f" {samples} {seen} {min(int(variance / max(1, self.table.facts.mean) + 0.5), NUMBER_MOST)};"
 
     def comment(self, text: str) -> None:
         self.profile.comment.append(self.string(text))
 
-    def evidence(self) -> list[tuple[int, list[float]]]:
+    def evidence(self) -> dict[str, list[tuple[float, float, float]]]:
         """In the order of samples."""
-        return sorted((number, stack.evidence) for number, stack in self.table.stacks.items())
+        stacks = [stack for _, stack in sorted(self.table.stacks.items(), key=lambda item: item[0])]
+        peaks = (stack.at_peak(self.table.facts.peak_number) for stack in stacks)
+        found = {"samples": [(stack.evidence[0], stack.evidence[1], stack.evidence[2]) for stack in stacks]}
+        if self.types == TYPES:
+            found["peak samples"] = [(peak.samples, peak.seen, peak.variance) for peak in peaks]
+        return found
 
 
 def end_of(facts: Facts, file: Path) -> str:
@@ -313,7 +351,7 @@ def fill(profile: Any, data: bytes, path: Path) -> Any:
     builder.add_mappings()
     builder.add_samples()
     builder.add_comment(lost, path)
-    profile.time_nanos = table.facts.since_ns
+    profile.time_nanos, profile.duration_nanos = table.facts.since_ns, table.facts.last_after_ns
     return profile
 
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem report`: a profile as one HTML page that needs nothing else.
 
-    profile, named -> tree, sites, sizes, ages  \\
+    two profiles   -> tree, sites: what grew    \\
+    profile, named -> tree, sites, sizes, ages   \\
     a process: watched for some seconds          > JSON -> page.html, which draws it
                its RSS, part by part            /
 
@@ -21,7 +22,18 @@ from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.figures import bytes_text
 from hakmem.base.html_page import filled, write_page
-from hakmem.profiling.flame import picture_of, stacks_of
+from hakmem.profiling.difference import (
+    Change,
+    Read,
+    Side,
+    change_range,
+    heading_lines,
+    is_by_chance,
+    is_change_hint,
+    read_named,
+    whole_of,
+)
+from hakmem.profiling.flame import AT_PEAK, BEFORE, IN_USE, compared, picture_of, stacks_of
 from hakmem.profiling.from_outside import outside_lines, take
 from hakmem.profiling.profile import (
     counted_text,
@@ -35,7 +47,21 @@ from hakmem.profiling.profile import (
     writes_profile,
     written_anew,
 )
-from hakmem.reading.estimate import counted_in_use, evidence_of, is_sampled, range_of, sampling_lines, sum_of
+from hakmem.reading.estimate import (
+    NOW,
+    PEAK,
+    Evidence,
+    Moment,
+    counted_in_use,
+    counted_peak,
+    evidence_of,
+    has_peak,
+    is_hint,
+    is_sampled,
+    range_of,
+    sampling_lines,
+    sum_of,
+)
 from hakmem.reading.living import root_of
 from hakmem.reading.memory import Waterfall, waterfall_of
 from hakmem.reading.pprof import columns, read, text_of
@@ -52,7 +78,7 @@ ERROR_TOLD = 0.001
 
 @dataclass(frozen=True)
 class Order:
-    asked: str
+    asked: list[str]  # one, or the earlier and the later of two
     output: Optional[Path]
     seconds: float  # for which a process is watched
     file: Optional[Path] = None  # of a process: where it writes to, if it cannot be found out
@@ -65,28 +91,36 @@ def facts_of(profile: Any, file: Path) -> dict[str, Any]:
     when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(profile.time_nanos / 1e9)) if profile.time_nanos else ""
     comment = next((text_of(profile, number) for number in profile.comment), "")
     at, sums = columns(profile), totals(profile)
+    peak = counted_peak(profile)
     return {
         "file": file.name, "program": program, "when": when, "comment": comment, "period": profile.period,
         "version": __version__, "totals": {name: sums[n] for name, n in at.items()},
         "counted": counted_in_use(profile), "sampling": " ".join(sampling_lines(profile)),
-        "range": range_facts(profile, sums[at["inuse_space"]]),
+        "range": range_facts(profile, sums[at[NOW.space]], NOW), "peak": peak._asdict() if peak else None,
+        "peak_range": range_facts(profile, sums[at[PEAK.space]], PEAK) if has_peak(profile) else None,
     }
 
 
-def range_facts(profile: Any, size: int) -> Optional[dict[str, float]]:
-    """Of what is in use; None: it is exact, or unknown how far off."""
+def range_facts(profile: Any, size: int, moment: Moment) -> Optional[dict[str, Any]]:
+    """Of what is live at that moment; None: it is exact, or unknown how far off."""
     if not is_sampled(profile):
         return None
-    evidence = sum_of(evidence_of(profile))
-    low, high = range_of(size, evidence, profile.period)
-    return {"low": low, "high": high, "samples": round(evidence.samples)}
+    return range_with_samples(size, sum_of(evidence_of(profile, moment)), profile.period)
+
+
+def range_with_samples(size: int, evidence: Evidence, period: int) -> dict[str, Any]:
+    low, high = range_of(size, evidence, period)
+    return {"low": low, "high": high, "samples": round(evidence.samples), "hint": is_hint(size, evidence)}
 
 
 def with_ranges(sites: dict[str, Any], profile: Any) -> dict[str, Any]:
-    """Each place has its own, instead of what it is made from."""
+    """Each place has its own, in use and at the peak, instead of what they are made from."""
     for row in sites["rows"]:
-        evidence = row.pop()
-        row.append(list(range_of(row[2][0], evidence, profile.period)) if is_sampled(profile) and row[2][0] else None)
+        pairs = [(row[2][IN_USE], row[-1].now), (row[2][AT_PEAK], row[-1].peak)]
+        row[-1] = [
+            range_with_samples(size, evidence, profile.period) if is_sampled(profile) and size else None
+            for size, evidence in pairs
+        ]
     return sites
 
 
@@ -114,8 +148,43 @@ def waterfall_parts(found: Waterfall) -> dict[str, Any]:
 def page_data(profile: Any, names: Names, file: Path) -> dict[str, Any]:
     data = {"facts": facts_of(profile, file), **picture_of(stacks_of(profile, names))}
     data["sites"] = with_ranges(data["sites"], profile)
-    data |= {"ages": ages_of(profile), "stale": names.stale}
+    data |= {"ages": ages_of(profile), "stale": names.stale, "difference": None}
     return data | {"timeline": None, "waterfall": None, "missing": MISSING}
+
+
+# ---- two profiles ----
+
+def change_facts(before: Side, after: Side, periods: tuple[int, int]) -> Optional[dict[str, Any]]:
+    """The range of what it changed by; None: it is exact."""
+    if max(periods) <= 1:
+        return None
+    low, high = change_range(before, after, periods)
+    samples, hint = before.evidence.samples + after.evidence.samples, is_change_hint(Change([], before, after))
+    return {"low": low, "high": high, "samples": round(samples), "hint": hint, "chance": is_by_chance(low, high)}
+
+
+def with_changes(sites: dict[str, Any], periods: tuple[int, int]) -> dict[str, Any]:
+    """Each place has the ranges of what it changed by, in use and at the peak."""
+    for row in sites["rows"]:
+        values, proofs = row[2], row[-1]
+        pairs = [(IN_USE, proofs.now_before, proofs.now), (AT_PEAK, proofs.peak_before, proofs.peak)]
+        row[-1] = [
+            change_facts(Side(values[BEFORE + n], 0, before), Side(values[n], 0, after), periods) for n, before, after in pairs
+        ]
+    return sites
+
+
+def difference_data(before: Read, after: Read) -> dict[str, Any]:
+    """The page of the later one, with what changed since the earlier."""
+    periods = (before.profile.period, after.profile.period)
+    picture = picture_of(compared(before.profile, before.names, after.profile, after.names))
+    moments = [NOW, PEAK] if has_peak(before.profile) and has_peak(after.profile) else [NOW]
+    changes = [change_facts(whole_of(before, each), whole_of(after, each), periods) for each in moments]
+    data = {"facts": facts_of(after.profile, after.file), **picture, "ages": None, "timeline": None, "waterfall": None}
+    data["sites"] = with_changes(data["sites"], periods)
+    stale = sorted({*before.names.stale, *after.names.stale})
+    difference = {"before": facts_of(before.profile, before.file), "changes": changes}
+    return data | {"missing": MISSING, "stale": stale, "difference": difference}
 
 
 def page_text(data: dict[str, Any]) -> str:
@@ -164,9 +233,9 @@ def watched(pid: int, order: Order) -> Watched:
 
 
 def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
-    pid = process_of(order.asked)
+    pid = process_of(order.asked[0])
     if pid is None:
-        file = Path(order.asked)
+        file = Path(order.asked[0])
         profile = read(file)
         names = Names(profile, root_before(file))
         return page_data(profile, names, file), profile, names
@@ -189,7 +258,21 @@ def default_output(data: dict[str, Any]) -> Path:
     return Path(f"{data['facts']['file']}.html")
 
 
+def make_difference(order: Order) -> int:
+    before, after = (read_named(one) for one in order.asked)
+    output = order.output or Path(f"{before.file.name}.{after.file.name}.html")
+    write_page(output, page_text(difference_data(before, after)))
+    console = stderr_console() if is_written_as_it_is(output) else stdout_console()
+    lines = list(heading_lines(before, after, NOW))
+    console.print(f"{output}: {next(line for line in lines if line.startswith('change'))}", markup=False, highlight=False)
+    for one in (before, after):
+        say_stale(one.names)
+    return 0
+
+
 def make_page(order: Order) -> int:
+    if len(order.asked) > 1:
+        return make_difference(order)
     data, profile, names = data_of(order)
     output = order.output or default_output(data)
     write_page(output, page_text(data))
