@@ -12,11 +12,11 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 
 #include "os/allowed.h"
 #include "os/alone.h"
 #include "os/call.h"
+#include "os/libc.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "os/thread.h"
@@ -25,7 +25,7 @@ static uint8_t never_wiped __attribute__((section(".data.word"))) = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
 
 /* Returns libc's flag, 1 until libc makes a thread. */
-static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? (uint8_t *)&__libc_single_threaded : NULL; }
+static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? HAK_LIBC_FLAG : NULL; }
 
 /* Runs in the thread that called fork. Notices at once: this thread may take no slow path for long while threads
  * created by the child do. */
