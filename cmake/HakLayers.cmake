@@ -35,7 +35,7 @@ include(CheckSymbolExists)
 check_symbol_exists(__GLIBC__ features.h HAK_GLIBC)
 set(hak_other_libc "/src/os/libc_musl[.]")
 if(NOT HAK_GLIBC)
-  set(hak_other_libc "/src/api/dlopen[.]")
+  set(hak_other_libc "/src/(api/dlopen|os/libc_glibc)[.]")
 endif()
 
 function(hak_layer_sources layer out)

@@ -73,17 +73,9 @@ bool hak_fork_know_survivor(void) {
   return true;
 }
 
-/* True if libc registered the calling thread's robust list: libc does so for each thread made by libc and in the
- * children of fork and _Fork, not in a child of vfork. */
-static bool has_thread_of_libc(void) {
-  void *robust_list = NULL;
-  size_t bytes;
-  return HAK_KERNEL(SYS_get_robust_list, 0, &robust_list, &bytes) == 0 && robust_list != NULL;
-}
-
 bool hak_is_own_process(void) {
   if (hak_os_look_for_filter()) return true;
-  return hak_os_process_id() == hak_load(&g_fork.process) || has_thread_of_libc();
+  return hak_os_process_id() == hak_load(&g_fork.process) || hak_libc_has_thread();
 }
 
 /* Bound on the numbers that threads of the parent were given, and left in locks, after the kernel had copied the page

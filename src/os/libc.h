@@ -8,12 +8,12 @@
  *                                    thread
  *               hak_libc_stack_end   the first stack's base: argc, arguments,            found from `environ`
  *                                    environment and auxiliary vector lie there
+ *               hak_libc_has_thread  libc made the calling thread, or forked it: not a   by pthread_getcpuclockid
+ *                                    child of vfork
  *               HAK_LIBC_GLIBC       1: the names that glibc alone has are exported      0
  *               HAK_LIBC_OPENS       rows of api/next.h for opening libraries            none: no RTLD_DEEPBIND
  *
- *           Three more things differ, and need no code. musl registers a robust list only with the first robust mutex,
- *           so hak_is_own_process (alone.h) goes by the process's number alone, which suffices as the page of fork.h is
- *           there from the first block on. musl has no dlvsym, a weak name (lookup.c). musl runs the destructors of C++
+ *           Two more things differ, and need no code. musl has no dlvsym, a weak name (lookup.c). musl runs the destructors of C++
  *           thread_local variables from a pthread key of the C++ runtime, after the exit hook of entry/thread.c; blocks
  *           freed there go back one by one.
  * failure   NULL where unknown.
@@ -22,6 +22,7 @@
 #ifndef HAK_OS_LIBC_H
 #define HAK_OS_LIBC_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,5 +31,7 @@
 #else
 #include "os/libc_musl.h"
 #endif
+
+bool hak_libc_has_thread(void);
 
 #endif
