@@ -15,7 +15,7 @@ string(REPLACE -gnu -musl musl_triple "${triple}")
 
 set(kernel_headers ${CMAKE_BINARY_DIR}/kernel-headers)
 file(MAKE_DIRECTORY ${kernel_headers})
-foreach(folder IN ITEMS linux asm-generic)
+foreach(folder IN ITEMS linux asm-generic mtd)
   file(CREATE_LINK /usr/include/${folder} ${kernel_headers}/${folder} SYMBOLIC)
 endforeach()
 file(CREATE_LINK /usr/include/${triple}/asm ${kernel_headers}/asm SYMBOLIC)

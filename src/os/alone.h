@@ -31,7 +31,7 @@
 #include "base/config.h"
 #include "os/libc.h"
 
-static inline bool hak_is_single_threaded(void) { return HAK_ELIDE_LOCKS && HAK_LIBC_FLAG != NULL && *HAK_LIBC_FLAG; }
+static inline bool hak_is_single_threaded(void) { return HAK_ELIDE_LOCKS && HAK_LIBC_IS_SINGLE; }
 
 bool hak_is_first_thread(void);
 

@@ -3,15 +3,16 @@
  *
  * what      One header per libc with the same names, chosen here and nowhere else: libc_glibc.h or libc_musl.h.
  *
- *               name                 meaning                                             musl
- *               HAK_LIBC_FLAG        address of a byte that is 1 until libc makes a      NULL: musl shows no such byte
- *                                    thread
- *               hak_libc_stack_end   the first stack's base: argc, arguments,            found from `environ`
+ *               name                 meaning                                          musl
+ *               HAK_LIBC_FLAG        address of a byte that is 1 until libc makes a   NULL: musl shows no such
+ *                                    thread                                           byte
+ *               HAK_LIBC_IS_SINGLE   that byte                                        false
+ *               hak_libc_stack_end   the first stack's base: argc, arguments,         found from `environ`
  *                                    environment and auxiliary vector lie there
- *               hak_libc_has_thread  libc made the calling thread, or forked it: not a   by pthread_getcpuclockid
- *                                    child of vfork
- *               HAK_LIBC_GLIBC       1: the names that glibc alone has are exported      0
- *               HAK_LIBC_OPENS       rows of api/next.h for opening libraries            none: no RTLD_DEEPBIND
+ *               hak_libc_has_thread  libc made or forked the calling thread, which    by pthread_getcpuclockid
+ *                                    is thus not in a child of vfork
+ *               HAK_LIBC_GLIBC       1: names that glibc alone has are exported       0
+ *               HAK_LIBC_OPENS       rows of api/next.h for opening libraries         none: no RTLD_DEEPBIND
  *
  *           Two more things differ, and need no code. musl has no dlvsym, a weak name (lookup.c). musl runs the destructors of C++
  *           thread_local variables from a pthread key of the C++ runtime, after the exit hook of entry/thread.c; blocks

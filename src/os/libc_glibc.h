@@ -11,6 +11,7 @@
 
 #define HAK_LIBC_GLIBC 1
 #define HAK_LIBC_FLAG ((uint8_t *)&__libc_single_threaded)
+#define HAK_LIBC_IS_SINGLE __libc_single_threaded
 #define HAK_LIBC_OPENS(NEXT, instead)                        \
   NEXT(dlopen, void *, (const char *, int), instead)         \
   NEXT(dlmopen, void *, (Lmid_t, const char *, int), instead)

@@ -9,6 +9,7 @@
 
 #define HAK_LIBC_GLIBC 0
 #define HAK_LIBC_FLAG ((uint8_t *)NULL)
+#define HAK_LIBC_IS_SINGLE false
 #define HAK_LIBC_OPENS(NEXT, instead)
 
 extern char **__environ; /* declared by no header of musl */

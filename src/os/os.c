@@ -44,6 +44,7 @@ static struct {
   uint32_t processors; /* 0: not read yet */
   unsigned barrier; /* 0: not requested yet, 1: registered, 2: refused */
   unsigned purges;  /* 0: not asked yet, 1: a purged page has gone, 2: it stays */
+  bool populates_not; /* the kernel does not know MADV_POPULATE_READ and _WRITE */
   bool torn;        /* a target of hak_os_move was lost: no further moves */
   uint64_t tally[HAK_OS_CALLS];
   uint64_t *shown; /* second copy of tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
@@ -106,8 +107,22 @@ static bool advise(void *p, size_t bytes, int advice) {
   return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
 }
 
+/* True if the kernel refused as it does not know the advice (EINVAL, before 5.14: for a page of the stack, too), or as a
+ * filter stands in front of it. */
+static HAK_NOINLINE bool never_populates(long answer) {
+  size_t page = hak_os_page_bytes();
+  char own, *stack = (char *)((uintptr_t)&own & -(uintptr_t)page);
+  if (answer == -EINVAL) answer = HAK_KERNEL(SYS_madvise, stack, page, MADV_POPULATE_WRITE);
+  return answer == -EINVAL || answer == -ENOSYS || answer == -EPERM;
+}
+
+/* A kernel that cannot is asked once. */
 bool hak_os_populate(void *p, size_t bytes, bool write) {
-  return advise(p, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+  if (hak_load(&g_os.populates_not)) return false;
+  tally(HAK_OS_ADVISE);
+  long answer = HAK_KERNEL(SYS_madvise, p, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+  if (HAK_UNLIKELY(answer != 0) && never_populates(answer)) hak_store(&g_os.populates_not, true);
+  return answer == 0;
 }
 
 /* Splits the middle pages that reach beyond an end, as the kernel keeps a part that went as long as the rest. By all

@@ -43,7 +43,7 @@ SHELL = """
 i=0; while [ $i -lt 300 ]; do echo "line $i of some text $((i * 7919 % 1009))"; i=$((i + 1)); done >lines
 sort -k6 -n lines | uniq | sed 's/text/TEXT/' | awk '{ n[$6 % 7] += $2 } END { for (k = 0; k < 7; k++) print k, n[k] }'
 tar -cf all.tar lines && gzip -c all.tar | gunzip | md5sum; bzip2 -c lines | bunzip2 | cmp - lines && echo same
-find . -name 'l*' | xargs wc -l; grep -c 'line 1' lines; diff lines lines && vi --help 2>&1 | head -n 1; bc -e '2^400' -e 'sqrt(2)'
+find . -name 'l*' | xargs wc -l; grep -c 'line 1' lines; diff lines lines && vi --help 2>&1 | head -n 1; echo '2^400; sqrt(2)' | bc -l
 """
 REDIS = [f"set key:{n} {'x' * (n * 37 % 5000)}" for n in range(2000)] + [f"rpush list {n}" for n in range(2000)] + [
     f"zadd sorted {n * 7919 % 1009} member:{n}" for n in range(2000)] + [f"del key:{n}" for n in range(0, 2000, 3)] + [

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* threads.c HOW: threads of musl, whose stacks have 128 KiB unless the program asks for more.
+/* threads.c HOW: threads that live briefly, on small stacks as those of musl (128 KiB), fork and end.
  *
  *   flood   3,000 threads are born, allocate and die, 30 at a time: their memory serves the next, and goes back when asked
  *   stack   how much of its stack a thread uses that calls malloc, free and realloc: painted before, looked at after
@@ -59,7 +59,7 @@ static void start_and_join(int threads) {
 }
 
 static void flood(void) {
-  enum { AT_ONCE = 30, ROUNDS = 100, EARLY = 20, MAY_GROW = 8 * MIB, MAY_STAY = 2 * MIB };
+  enum { AT_ONCE = 30, ROUNDS = 100, EARLY = 20, MAY_GROW = 16 * MIB, MAY_STAY = 2 * MIB };
   long first = resident(), early = 0;
   for (int n = 0; n < ROUNDS; n++) {
     start_and_join(AT_ONCE);
