@@ -4,6 +4,7 @@
  *   flood   3,000 threads are born, allocate and die, 30 at a time: their memory serves the next, and goes back when asked
  *   stack   how much of its stack a thread uses that calls malloc, free and realloc: painted before, looked at after
  *   fork    threads allocate while another forks a hundred times; each child allocates, starts a thread and ends
+ *   grow    a big block grows in steps, and moves
  *   keys    the destructors of 100 keys free and allocate, before and after HAKMEM's own destructor of the thread
  *
  * Prints "done", or what was expected.
@@ -175,12 +176,30 @@ static void keys(void) {
   expect(g_destroyed == KEYS * THREADS, "each destructor once");
 }
 
+/* ---- grow ---- */
+
+static void grow(void) {
+  enum { STEPS = 60 };
+  char *p = NULL, *other[STEPS];
+  for (size_t n = 1; n < STEPS; n++) {
+    p = realloc(p, n * MIB);
+    p[n * MIB - 1] = (char)n;
+    other[n] = malloc(3 * MIB); /* in the way */
+  }
+  for (size_t n = 1; n < STEPS; n++) {
+    expect(p[n * MIB - 1] == (char)n, "what was written");
+    free(other[n]);
+  }
+  free(p);
+}
+
 int main(int count, char **arguments) {
   const char *how = count == 2 ? arguments[1] : "";
   if (strcmp(how, "flood") == 0) flood();
   else if (strcmp(how, "stack") == 0) stack();
   else if (strcmp(how, "fork") == 0) fork_often();
   else if (strcmp(how, "keys") == 0) keys();
+  else if (strcmp(how, "grow") == 0) grow();
   else return 2;
   puts("done");
   return 0;
