@@ -14,9 +14,9 @@
  *               HAK_LIBC_GLIBC       1: names that glibc alone has are exported       0
  *               HAK_LIBC_OPENS       rows of api/next.h for opening libraries         none: no RTLD_DEEPBIND
  *
- *           Two more things differ, and need no code. musl has no dlvsym, a weak name (lookup.c). musl runs the destructors of C++
- *           thread_local variables from a pthread key of the C++ runtime, after the exit hook of entry/thread.c; blocks
- *           freed there go back one by one.
+ *           Two more things differ, and need no code. musl has no dlvsym, a weak name (lookup.c). Destructors of C++
+ *           thread_local variables run from a pthread key of the C++ runtime, after the exit hook of entry/thread.c;
+ *           blocks freed there go back one by one.
  * failure   NULL where unknown.
  * not here  The kernel: call.h.
  */

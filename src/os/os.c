@@ -107,8 +107,7 @@ static bool advise(void *p, size_t bytes, int advice) {
   return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
 }
 
-/* True if the kernel refused as it does not know the advice (EINVAL, before 5.14: for a page of the stack, too), or as a
- * filter stands in front of it. */
+/* True if the kernel does not know the advice (EINVAL, before 5.14: for a page of the stack, too), or is filtered. */
 static HAK_NOINLINE bool never_populates(long answer) {
   size_t page = hak_os_page_bytes();
   char own, *stack = (char *)((uintptr_t)&own & -(uintptr_t)page);
