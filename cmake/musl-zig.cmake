@@ -14,7 +14,9 @@ foreach(kind IN ITEMS cc c++ ar ranlib)
   set(wrapper ${CMAKE_BINARY_DIR}/zig-${kind})
   set(target)
   if(kind MATCHES "^c")
-    set(target "-target ${CMAKE_SYSTEM_PROCESSOR}-linux-musl -fno-sanitize=undefined")
+    # Its clang warns of more than those that HAKMEM is built with.
+    string(CONCAT target "-target ${CMAKE_SYSTEM_PROCESSOR}-linux-musl -fno-sanitize=undefined "
+      "-Wno-enum-float-conversion -Wno-uninitialized-const-pointer")
   endif()
   if(NOT EXISTS ${wrapper})
     file(WRITE ${wrapper} "#!/bin/sh\nexec '${HAK_ZIG}' -m ziglang ${kind} ${target} \"$@\"\n")
