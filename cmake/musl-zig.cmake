@@ -13,13 +13,14 @@ endif()
 foreach(kind IN ITEMS cc c++ ar ranlib)
   set(wrapper ${CMAKE_BINARY_DIR}/zig-${kind})
   set(target)
+  set(quiet)
   if(kind MATCHES "^c")
-    # Its clang warns of more than those that HAKMEM is built with.
-    string(CONCAT target "-target ${CMAKE_SYSTEM_PROCESSOR}-linux-musl -fno-sanitize=undefined "
-      "-Wno-enum-float-conversion -Wno-uninitialized-const-pointer")
+    set(target "-target ${CMAKE_SYSTEM_PROCESSOR}-linux-musl -fno-sanitize=undefined")
+    # Its clang warns of more than those that HAKMEM is built with; last, as -Wall turns them on.
+    set(quiet "-Wno-enum-float-conversion -Wno-uninitialized-const-pointer")
   endif()
   if(NOT EXISTS ${wrapper})
-    file(WRITE ${wrapper} "#!/bin/sh\nexec '${HAK_ZIG}' -m ziglang ${kind} ${target} \"$@\"\n")
+    file(WRITE ${wrapper} "#!/bin/sh\nexec '${HAK_ZIG}' -m ziglang ${kind} ${target} \"$@\" ${quiet}\n")
     file(CHMOD ${wrapper} PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
   endif()
 endforeach()
