@@ -54,7 +54,7 @@ class Refused(unittest.TestCase):
     def test_all_advice(self) -> None:
         """No memory goes back; all else goes on."""
         for error in ERRORS:
-            for what in ("keys", *(("fork",) if THOROUGH else ())):
+            for what in ("keys", "stack", *(("fork",) if THOROUGH else ())):
                 self.expect_done(run("madvise", error, THREADS, what))
 
     def test_files(self) -> None:
