@@ -18,7 +18,7 @@ HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test bench bench-full paper peers stress programs crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
 .NOTPARALLEL:
 
 help:
@@ -51,12 +51,16 @@ help:
 	@echo "make manual                      man pages and completion anew, from the help texts, the headers and docs/guide/settings.md"
 	@echo "make site                        the documentation as a site: build/site/html"
 	@echo "make build                       the release libraries and tools only"
+	@echo "make musl                        the libraries for musl, by musl-gcc: build/musl"
 	@echo "make clean                       remove everything built"
 
 setup:
 	@scripts/setup.sh
 
 # Standard output belongs to the program that is run: building talks on stderr, and only when there is work.
+musl: setup
+	@scripts/build.sh musl libraries >&2
+
 build:
 	@scripts/setup.sh run
 	@scripts/build.sh release libraries tools >&2

@@ -30,8 +30,17 @@ foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()
 
+# What one libc has and the other lacks (src/os/libc.h).
+include(CheckSymbolExists)
+check_symbol_exists(__GLIBC__ features.h HAK_GLIBC)
+set(hak_other_libc "/src/os/libc_musl[.]")
+if(NOT HAK_GLIBC)
+  set(hak_other_libc "/src/(api/dlopen|os/libc_glibc)[.]")
+endif()
+
 function(hak_layer_sources layer out)
   file(GLOB found CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${layer}/*.c ${PROJECT_SOURCE_DIR}/src/${layer}/*.cpp)
+  list(FILTER found EXCLUDE REGEX ${hak_other_libc})
   set(${out} ${found} PARENT_SCOPE)
 endfunction()
 

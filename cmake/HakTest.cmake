@@ -1,14 +1,23 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Registration of tests. tests/README.md explains each function and option.
 
-find_package(GTest REQUIRED)
+# On musl with C++ GoogleTest is compiled from the sources of Debian's libgtest-dev; with musl-gcc there is no C++.
+set(hak_has_gtest TRUE)
+if(HAK_PRESET STREQUAL "musl")
+  set(hak_has_gtest FALSE)
+elseif(HAK_PRESET STREQUAL "musl-zig")
+  add_subdirectory(/usr/src/googletest/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+else()
+  find_package(GTest REQUIRED)
+endif()
 
 if(NOT HAK_PRESET)
   set(HAK_PRESET release)
 endif()
 # The presets of each group: release-clang is compiled for its warnings and runs the tests of release; release-nolearn
-# runs the same except the tests of learning.
+# runs the same except the tests of learning; the presets of musl run those of release that tests/musl names.
 string(REGEX REPLACE "release-(clang|nolearn)" "release" HAK_TEST_PRESET ${HAK_PRESET})
+string(REGEX REPLACE "musl(-zig)?" "release" HAK_TEST_PRESET ${HAK_TEST_PRESET})
 set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 
 # `make stress` runs more rounds and multiplies the time limits.
@@ -20,9 +29,11 @@ set(hak_test_lists LABELS BRIEF PRESETS ENVIRONMENT LIBS DEFINITIONS COMPILE_OPT
 
 # <gtest/gtest.h> is compiled once per preset and shared by the C++ of all tests, except tests with different
 # optimisation or added libraries.
-add_library(hak_test_header STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/gtest_header.cpp)
-target_link_libraries(hak_test_header PRIVATE hak_flags_test GTest::gtest)
-target_precompile_headers(hak_test_header PRIVATE <gtest/gtest.h>)
+if(hak_has_gtest)
+  add_library(hak_test_header STATIC EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/gtest_header.cpp)
+  target_link_libraries(hak_test_header PRIVATE hak_flags_test GTest::gtest)
+  target_precompile_headers(hak_test_header PRIVATE <gtest/gtest.h>)
+endif()
 
 # The library as an archive that reads settings from the environment, without the malloc names.
 add_library(hak_test_environment STATIC EXCLUDE_FROM_ALL ${HAK_OBJECTS_main})

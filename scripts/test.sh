@@ -3,7 +3,8 @@
 # Builds and tests every preset, continues after a failure, and ends with one line of results.
 #   test.sh                  all presets, all tests but the long ones, the libraries and tools by clang, and the libraries
 #                            without learning, without warnings
-#   test.sh stress SCALE     the stress, model, fault and long tests of release and tsan, SCALE times as long
+#   test.sh stress SCALE     the stress, model, fault and long tests of release, tsan and musl, SCALE times as long, and the
+#                            units on musl
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -46,7 +47,7 @@ build() {
 build_behind() {
   local preset targets
   command -v flock >/dev/null || return 0
-  for preset in debug asan tsan release-clang; do
+  for preset in debug asan tsan musl release-clang; do
     targets=()
     if [ "$preset" = release-clang ]; then targets=(libraries tools); fi
     nice -n 19 scripts/build.sh "$preset" "${targets[@]}" >"build/$preset.behind" 2>&1
@@ -77,7 +78,7 @@ test_built() {
 
 test_everything() {
   local preset
-  for preset in release debug asan tsan; do
+  for preset in release debug asan tsan musl; do
     build "$preset" || continue
     if [ "$preset" = release ]; then build_behind; fi
     test_built "$preset" -LE '^long$'
@@ -90,9 +91,12 @@ test_everything() {
 test_stress() {
   local preset
   export HAK_TEST_SCALE=$scale
-  for preset in release tsan; do
+  for preset in release tsan musl; do
     if build "$preset"; then test_built "$preset" -L '^(stress|model|fault|long)$'; fi
   done
+  HAK_ZIG=$(scripts/zig.sh) || count_failure "musl-zig: no ziglang"
+  export HAK_ZIG
+  if [ -n "$HAK_ZIG" ] && build musl-zig; then test_built musl-zig -L '^(unit|model|fault|stress)$'; fi
 }
 
 # The end of a long record is what a reader sees first.

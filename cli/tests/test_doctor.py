@@ -21,6 +21,7 @@ from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, preloada
 from hakmem.doctor.groups import limits
 
 AT_BUILD = ("--build", str(BUILD))
+FOR_GLIBC = ("--library", str(BUILD / "libhakmem.so"))  # also where a library for musl was built
 SERVED, CHANGES, UNSERVED = 0, 1, 2
 
 
@@ -47,8 +48,8 @@ class Doctored(Scratch):
         subprocess.run(["cc", "-o", str(self.folder / name), str(file), *options], check=True)
         return str(self.folder / name)
 
-    def unserved(self, command: str, about: str, text: str) -> None:
-        found = self.findings(command)[about]
+    def unserved(self, command: str, about: str, text: str, *options: str) -> None:
+        found = self.findings(*options, command)[about]
         self.assertEqual((found["state"], self.status), ("not served", UNSERVED))
         self.assertIn(text, found["found"])
 
@@ -112,8 +113,8 @@ class Programs(Doctored):
         """By the name of its dynamic linker, else by what that says."""
         linker = self.program_of(b"... musl libc (x86_64) ...")
         found = self.compiled("musl", "int main(void) { return 0; }", f"-Wl,--dynamic-linker={linker}")
-        self.unserved(found, "program", "is linked with musl")
-        self.assertNotIn("missing", json.dumps(self.findings(found)))
+        self.unserved(found, "program", "is linked with musl", *FOR_GLIBC)
+        self.assertNotIn("missing", json.dumps(self.findings(*FOR_GLIBC, found)))
 
     def test_go(self) -> None:
         text = 'const char mark[] = "\\xff Go buildinf:"; int main(void) { return mark[1] == 0; }'
@@ -153,7 +154,7 @@ class Programs(Doctored):
         self.unserved(self.program_of(data), "program", "another kind of machine")
         linker, musl = b"/lib64/ld-linux-x86-64.so.2", b"/lib/ld-musl-x86_64.so.1"
         data = Path(program("calls")).read_bytes().replace(linker, musl.ljust(len(linker), b"\0"))
-        self.unserved(self.program_of(data), "program", "linked with musl")
+        self.unserved(self.program_of(data), "program", "linked with musl", *FOR_GLIBC)
 
     def program_of(self, data: bytes) -> str:
         file = self.folder / "fake"

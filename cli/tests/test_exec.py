@@ -201,12 +201,6 @@ class Refused(Scratch):
     def test_another_machine(self) -> None:
         self.refused(self.changed(18, struct.pack("=H", 183)), "another kind of machine")
 
-    def test_musl(self) -> None:
-        linker = b"/lib64/ld-linux-x86-64.so.2"
-        at = Path(program("calls")).read_bytes().find(linker)
-        self.assertGreater(at, 0)
-        self.refused(self.changed(at, b"/lib/ld-musl-x86_64.so.1".ljust(len(linker), b"\0")), "linked with musl")
-
     def test_a_sanitizer_of_its_own(self) -> None:
         """It would not start, or see nothing. That of undefined behaviour has no malloc."""
         (self.folder / "sane.c").write_text("int main(void) { return 0; }")

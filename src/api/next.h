@@ -24,11 +24,11 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/libc.h"
 
 /* One row per name: NEXT(name, result, parameters, replacement if the name was not found). */
 #define HAK_NEXT_NAMES(NEXT)                                       \
-  NEXT(dlopen, void *, (const char *, int), open_nothing)          \
-  NEXT(dlmopen, void *, (Lmid_t, const char *, int), open_nothing) \
+  HAK_LIBC_OPENS(NEXT, open_nothing)                               \
   NEXT(setuid, int, (uid_t), refuse)                               \
   NEXT(seteuid, int, (uid_t), refuse)                              \
   NEXT(setreuid, int, (uid_t, uid_t), refuse)                      \

@@ -17,7 +17,8 @@
  *                                         at the last look (thread.h)
  *               hak_fork_left_behind      the thread of this number is not in      locks, after a fork
  *                                         this process (fork.h)
- *           After a yes of hak_is_single_threaded locks are taken by hak_set_unshared (base/atomic.h) and counters are
+ *           Where libc does not tell (libc.h) hak_is_single_threaded says no.
+           After a yes of hak_is_single_threaded locks are taken by hak_set_unshared (base/atomic.h) and counters are
  *           updated by a load and a store.
  * locks     None. hak_is_single_threaded is a load, hak_is_first_thread and hak_is_own_process are kernel calls.
  * not here  The identity of the process and the generation: fork.h.
@@ -26,11 +27,11 @@
 #define HAK_OS_ALONE_H
 
 #include <stdbool.h>
-#include <sys/single_threaded.h>
 
 #include "base/config.h"
+#include "os/libc.h"
 
-static inline bool hak_is_single_threaded(void) { return HAK_ELIDE_LOCKS && __libc_single_threaded; }
+static inline bool hak_is_single_threaded(void) { return HAK_ELIDE_LOCKS && HAK_LIBC_IS_SINGLE; }
 
 bool hak_is_first_thread(void);
 

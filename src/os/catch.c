@@ -101,7 +101,7 @@ static bool is_fault(const siginfo_t *info) {
 /* Keeps SIGPIPE blocked after the handler: a report into a pipe without a reader must not change the signal that ends
  * the process. */
 static void hold_back_pipe(ucontext_t *context) {
-  context->uc_sigmask.__val[0] |= 1ul << (SIGPIPE - 1);
+  *(unsigned long *)(void *)&context->uc_sigmask |= 1ul << (SIGPIPE - 1);
 }
 
 static void crashed(int number, siginfo_t *info, void *context) {

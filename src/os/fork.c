@@ -12,11 +12,11 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <sys/mman.h>
-#include <sys/single_threaded.h>
 
 #include "os/allowed.h"
 #include "os/alone.h"
 #include "os/call.h"
+#include "os/libc.h"
 #include "os/os.h"
 #include "os/self.h"
 #include "os/thread.h"
@@ -25,7 +25,7 @@ static uint8_t never_wiped __attribute__((section(".data.word"))) = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
 
 /* Returns libc's flag, 1 until libc makes a thread. */
-static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? (uint8_t *)&__libc_single_threaded : NULL; }
+static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? HAK_LIBC_FLAG : NULL; }
 
 /* Runs in the thread that called fork. Notices at once: this thread may take no slow path for long while threads
  * created by the child do. */
@@ -73,17 +73,9 @@ bool hak_fork_know_survivor(void) {
   return true;
 }
 
-/* True if libc registered the calling thread's robust list: libc does so for each thread made by libc and in the
- * children of fork and _Fork, not in a child of vfork. */
-static bool has_thread_of_libc(void) {
-  void *robust_list = NULL;
-  size_t bytes;
-  return HAK_KERNEL(SYS_get_robust_list, 0, &robust_list, &bytes) == 0 && robust_list != NULL;
-}
-
 bool hak_is_own_process(void) {
   if (hak_os_look_for_filter()) return true;
-  return hak_os_process_id() == hak_load(&g_fork.process) || has_thread_of_libc();
+  return hak_os_process_id() == hak_load(&g_fork.process) || hak_libc_has_thread();
 }
 
 /* Bound on the numbers that threads of the parent were given, and left in locks, after the kernel had copied the page

@@ -11,9 +11,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { ALIGN = 16, TYPE_MOST = 4095 /* below the lowest address that can be mapped */ };
+#include "os/libc.h"
 
-extern void *__libc_stack_end;
+enum { ALIGN = 16, TYPE_MOST = 4095 /* below the lowest address that can be mapped */ };
 
 /* Rounds up to 16 bytes: in a static program __libc_stack_end lies up to a word below the arguments' count. */
 unsigned long hak_given_at(const void *start, unsigned long type) {
@@ -25,4 +25,4 @@ unsigned long hak_given_at(const void *start, unsigned long type) {
   return word[0] == type ? word[1] : 0;
 }
 
-unsigned long hak_given(unsigned long type) { return hak_given_at(__libc_stack_end, type); }
+unsigned long hak_given(unsigned long type) { return hak_given_at(hak_libc_stack_end(), type); }

@@ -4,7 +4,7 @@
  * what      The auxiliary vector, read where the kernel placed the vector. libc's getauxval is found by name: the
  *           program may define the name with a different meaning, and an interposer's function may call malloc.
  *
- *               __libc_stack_end --> [ argc | arguments 0 | environment 0 | type value type value ... AT_NULL ]
+ *               hak_libc_stack_end --> [ argc | arguments 0 | environment 0 | type value type value ... AT_NULL ]
  *
  * locks     None. Thread-safe and signal-safe, from the first instruction of the process on.
  * failure   0.

@@ -15,9 +15,9 @@
 #define FIRST "GLIBC_2.17"
 #endif
 
-/* Weak: a statically linked program may lack both. */
+/* Weak: a statically linked program may lack both, and musl has no versions. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
-extern __typeof__(dlvsym) dlvsym __attribute__((weak));
+extern void *dlvsym(void *, const char *, const char *) __attribute__((weak));
 
 hak_lookup_function *hak_lookup(void) {
   void *found = dlvsym != NULL ? dlvsym(RTLD_NEXT, "dlsym", FIRST) : NULL;

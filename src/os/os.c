@@ -44,6 +44,7 @@ static struct {
   uint32_t processors; /* 0: not read yet */
   unsigned barrier; /* 0: not requested yet, 1: registered, 2: refused */
   unsigned purges;  /* 0: not asked yet, 1: a purged page has gone, 2: it stays */
+  bool populates_not; /* the kernel does not know MADV_POPULATE_READ and _WRITE */
   bool torn;        /* a target of hak_os_move was lost: no further moves */
   uint64_t *shown; /* second copy of g_os_tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
 } g_os;
@@ -106,8 +107,26 @@ static bool advise(void *p, size_t bytes, int advice) {
   return HAK_KERNEL(SYS_madvise, p, bytes, advice) == 0;
 }
 
+/* True if the kernel does not know the advice (EINVAL, before 5.14: for a page of the stack, too), or is filtered. */
+static HAK_NOINLINE bool never_populates(long answer) {
+  size_t page = hak_os_page_bytes();
+  char own, *stack = (char *)((uintptr_t)&own & -(uintptr_t)page);
+  if (answer == -EINVAL) answer = HAK_KERNEL(SYS_madvise, stack, page, MADV_POPULATE_WRITE);
+  return answer == -EINVAL || answer == -ENOSYS || answer == -EPERM;
+}
+
+/* Returns the kernel's answer. A kernel that cannot is asked once: then -ENOSYS. */
+static long populate(void *p, size_t bytes, int advice) {
+  if (hak_load(&g_os.populates_not)) return -ENOSYS;
+  tally(HAK_OS_ADVISE);
+  long answer = HAK_KERNEL(SYS_madvise, p, bytes, advice);
+  if (HAK_LIKELY(answer == 0) || !never_populates(answer)) return answer;
+  hak_store(&g_os.populates_not, true);
+  return -ENOSYS;
+}
+
 bool hak_os_populate(void *p, size_t bytes, bool write) {
-  return advise(p, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ);
+  return populate(p, bytes, write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) == 0;
 }
 
 /* Splits the middle pages that reach beyond an end, as the kernel keeps a part that went as long as the rest. By all
@@ -190,16 +209,7 @@ static bool is_one_mapping(char *p, size_t bytes) {
 }
 
 /* True if the kernel says that the page may not be written. Fetches a missing page. */
-HAK_INLINE bool is_said_guarded(char *page) {
-  hak_os_tally(HAK_OS_ADVISE);
-  return HAK_KERNEL(SYS_madvise, page, hak_os_page_bytes(), MADV_POPULATE_WRITE) == -EINVAL;
-}
-
-/* A kernel before 5.14 does not know MADV_POPULATE_WRITE: EINVAL, also for a page of the stack. */
-bool hak_os_is_guarded(void *page) {
-  char own, *stack = (char *)((uintptr_t)&own & -(uintptr_t)hak_os_page_bytes());
-  return HAK_UNLIKELY(is_said_guarded(page)) && !is_said_guarded(stack);
-}
+bool hak_os_is_guarded(void *page) { return populate(page, hak_os_page_bytes(), MADV_POPULATE_WRITE) == -EINVAL; }
 
 bool hak_os_is_plain(void *p, size_t bytes) {
   int saved = errno;

@@ -288,12 +288,10 @@ void hak_trace_thread_ends(void) {
 
 /* ---- an event ---- */
 
-extern void *__libc_stack_end;
-
 /* Distance of the frame from the base of its stack [16 bytes]; 0: unknown. A thread's stack lies below its thread
- * pointer, the first thread's below __libc_stack_end. Equal paths to a call give equal depths in every run. */
+ * pointer, the first thread's below hak_libc_stack_end. Equal paths to a call give equal depths in every run. */
 static uint32_t depth_of(const void *frame) {
-  uintptr_t at = (uintptr_t)frame, own = (uintptr_t)hak_self_pointer(), first = (uintptr_t)__libc_stack_end;
+  uintptr_t at = (uintptr_t)frame, own = (uintptr_t)hak_self_pointer(), first = (uintptr_t)hak_libc_stack_end();
   uintptr_t base = own > at && (own < first || first < at) ? own : first;
   return base > at && base - at < DEPTH_MOST ? (uint32_t)((base - at) / 16) : 0;
 }

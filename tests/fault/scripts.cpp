@@ -14,7 +14,9 @@
 
 #include "../idler.h"
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "os/fork.h"
 #include "os/self.h"

@@ -132,7 +132,11 @@ static pid_t by_bare_fork(int number) {
   return pid;
 }
 
-static char *const g_true[] = {"/bin/true", NULL};
+/* A program that does nothing, of the libc of this one: the child preloads the library, too. */
+#ifndef HAK_TEST_TRUE
+#define HAK_TEST_TRUE "/bin/true"
+#endif
+static char *const g_true[] = {HAK_TEST_TRUE, NULL};
 
 static pid_t by_vfork(int number) {
   (void)number;

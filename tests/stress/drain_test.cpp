@@ -21,7 +21,9 @@
 
 #include "../model/model.h"
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "cache/registry.h"
 #include "entry/thread.h"

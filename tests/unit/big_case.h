@@ -18,7 +18,9 @@
 #include <random>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/big.h"
 #include "fake_os.h"

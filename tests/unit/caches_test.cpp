@@ -12,7 +12,9 @@
 #include <string_view>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "cache/capacity.h"
 #include "entry/thread.h"

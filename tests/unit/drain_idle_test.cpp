@@ -20,7 +20,9 @@
 
 #include "../idler.h"
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/depot.h"
 #include "blocks/slab.h"

@@ -13,7 +13,9 @@
 #include <string>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "fake_os.h"
 #include "internal.h"

@@ -16,7 +16,9 @@
 #include <thread>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/large.h"
 #include "fake_os.h"

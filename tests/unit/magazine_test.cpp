@@ -19,7 +19,9 @@
 #include <thread>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/depot.h"
 #include "cache/magazine.h"

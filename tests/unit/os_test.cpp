@@ -28,7 +28,9 @@
 #include <thread>
 #include <utility>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "os/clock.h"
 #include "os/costs.h"
@@ -423,7 +425,7 @@ struct Seen {
 void look_around() {
   syscall(SYS_prctl, PR_GET_NAME, seen.name);
   syscall(SYS_rt_sigprocmask, SIG_SETMASK, nullptr, &seen.blocked, sizeof seen.blocked);
-  seen.policy = sched_getscheduler(0);
+  seen.policy = static_cast<int>(syscall(SYS_sched_getscheduler, 0));
   seen.errors = madvise(reinterpret_cast<void *>(1), 1, -1) == -1 ? errno : 0;
   seen.token = hak_self_token();
   hak_self.in_allocator++;

@@ -15,7 +15,9 @@
 #include <set>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "fake_os.h"
 #include "internal.h"

@@ -17,7 +17,9 @@
 #include <random>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "fake_os.h"
 #include "internal.h"

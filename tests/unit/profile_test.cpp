@@ -20,7 +20,9 @@
 #include <thread>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "entry/thread.h"
 #include "record/profile_ages.h"

@@ -14,7 +14,9 @@
 #include <random>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "fake_os.h"
 #include "os/os.h"

@@ -17,7 +17,9 @@
 #include <thread>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/depot.h"
 #include "blocks/large.h"

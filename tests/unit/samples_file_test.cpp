@@ -20,7 +20,9 @@
 #include <string>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "os/fork.h"
 #include "record/profile_samples.h"

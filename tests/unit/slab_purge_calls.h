@@ -18,7 +18,9 @@
 #include <set>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/slab.h"
 #include "fake_os.h"

@@ -12,7 +12,9 @@
 #include <set>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/slab_sampled.h"
 #include "tables/classes.h"

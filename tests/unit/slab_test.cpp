@@ -18,7 +18,9 @@
 #include <thread>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/slab.h"
 #include "fake_os.h"

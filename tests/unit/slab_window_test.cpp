@@ -17,7 +17,9 @@
 #include <utility>
 #include <vector>
 
+#ifndef _Noreturn
 #define _Noreturn [[noreturn]]
+#endif
 extern "C" {
 #include "blocks/slab.h"
 #include "fake_os.h"

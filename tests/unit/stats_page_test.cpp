@@ -24,7 +24,7 @@ extern "C" {
 
 namespace {
 
-constexpr size_t kHeader = 64, kRow = 136, kExtent = 24;
+constexpr size_t kHeader = 64, kRow = 136;
 constexpr bool kSlow = HAK_TSAN != 0 || HAK_ASAN != 0; /* writing the page takes more than its share of the time */
 constexpr useconds_t kWindow = 300000;     /* us, after which there is time for the page again */
 

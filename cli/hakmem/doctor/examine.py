@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Optional
 
 from hakmem.base.console import stdout_console
+from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.doctor import program, system
 from hakmem.doctor.finding import Finding, State, status_of
-from hakmem.process.places import find_places
+from hakmem.process.places import Places, find_places
+from hakmem.process.preloadable import library_for
 
 STYLES = {State.WELL: "green", State.NOTE: "cyan", State.CHANGE: "yellow", State.UNSERVED: "bold red"}
 
@@ -55,10 +57,18 @@ def show_json(findings: list[Finding], command: Optional[str]) -> None:
     print(json.dumps({"program": command, "status": status_of(findings), "findings": rows}, indent=2))
 
 
+def library_of(command: str, places: Places, build: Optional[Path], library: Optional[Path]) -> Path:
+    """The one for glibc where none for the program's libc was built, or the command cannot be run: the findings tell."""
+    try:
+        return library_for(command, build, library)
+    except Refusal:
+        return places.so_file
+
+
 def examine(command: Optional[str], as_json: bool, build: Optional[Path], library: Optional[Path]) -> int:
     """The exit status."""
     places = find_places(build, library)
-    about_program = program.findings(command, places.so_file) if command is not None else []
+    about_program = program.findings(command, library_of(command, places, build, library)) if command is not None else []
     found = [*about_program, *system.findings(places)]
     if as_json:
         show_json(found, command)

@@ -23,7 +23,7 @@ from hakmem.process.executable import (
     found_file,
     loaded_file,
 )
-from hakmem.process.preloadable import SANITIZER_LIBRARIES, SANITIZERS, why_not_preloadable
+from hakmem.process.preloadable import SANITIZER_LIBRARIES, SANITIZERS, is_for_musl, why_not_preloadable
 
 # The names by which a program is served. One that the executable itself defines wins over every preloaded library.
 SERVED_BY = ("malloc", "free", "calloc", "realloc", "_Znwm", "_ZdlPv")
@@ -54,13 +54,13 @@ MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open 
 
 # ---- whether it is served ----
 
-def served(command: str) -> tuple[Finding, Path | None]:
+def served(command: str, library: Path) -> tuple[Finding, Path | None]:
     """The file that is loaded, where it can be looked into."""
     try:
         path = program_file(command)
     except Refusal as refusal:
         return Finding("program", State.UNSERVED, str(refusal), "it cannot be run at all", "give a program that runs"), None
-    reason = why_not_preloadable(path)
+    reason = why_not_preloadable(path, library)
     if reason is None:
         means = "dynamic, for this machine and libc, with your rights"
         return Finding("program", State.WELL, str(path), means), path
@@ -120,7 +120,9 @@ def script(command: str, path: Path) -> Iterator[Finding]:
 def advice(reason: str) -> str:
     if "statically" in reason:
         return "link it with libhakmem-override.a (hakmem path --flavour override), or dynamically"
-    if "musl" in reason or "machine" in reason:
+    if "musl" in reason:
+        return "give the libhakmem.so of its libc: `make musl` builds one for musl; or run a build of it for glibc"
+    if "machine" in reason:
         return "run a build of it for this machine's glibc"
     return "run a copy without these bits, as the user that it becomes"
 
@@ -280,7 +282,7 @@ def linked(path: Path, library: Path) -> Iterator[Finding]:
     found = f"loads libhakmem.so before {len(libraries) - 1} more"
     yield Finding("dynamic linker", State.WELL, found, "its malloc is found before theirs")
     symbols = symbols_of(path, NAMES)
-    if symbols is not None:
+    if symbols is not None and not is_for_musl(library):  # musl has neither flag nor namespaces
         yield from opens(symbols, libraries)
     for each in libraries:
         if each.startswith("/") and each != str(library) and not any(name in each for name in LIBRARIES):
@@ -291,7 +293,7 @@ def linked(path: Path, library: Path) -> Iterator[Finding]:
 
 
 def findings(command: str, library: Path) -> Iterator[Finding]:
-    first, path = served(command)
+    first, path = served(command, library)
     yield first
     if path is None:
         return
@@ -301,7 +303,7 @@ def findings(command: str, library: Path) -> Iterator[Finding]:
         text = f"{path} cannot be looked into"
         yield Finding("program", State.NOTE, text, "whether it has a malloc of its own is not known")
         return
-    if any(name.startswith(MUSL_LIBRARY) for name in symbols.needed):
+    if any(name.startswith(MUSL_LIBRARY) for name in symbols.needed) and not is_for_musl(library):
         found = f"{path.name} is linked with musl, and libhakmem.so with glibc"
         yield Finding("program", State.UNSERVED, found, "libhakmem.so never gets into it", advice(found))
         return

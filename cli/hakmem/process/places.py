@@ -12,6 +12,7 @@ from hakmem.base.errors import Refusal
 
 LIBRARY = "libhakmem.so"
 BUILD_FOLDER = Path("build") / "release"
+MUSL_FOLDER = "musl"
 WHEEL_FOLDER = Path(__file__).parents[1] / "lib"
 MADE_FOR = WHEEL_FOLDER / "made-for"  # "x86_64 2.17": machine, and the oldest glibc
 
@@ -46,6 +47,16 @@ def find_tool(build: Path | None, name: str) -> Path:
 
 def find_library(build: Path | None, library: Path | None) -> Path:
     return named_library(library) if library else existing(find_folder(build) / LIBRARY)
+
+
+def find_musl_library(build: Path | None, program: str) -> Path:
+    """Built by the preset musl: in a folder of that name in or beside the folder of the one for glibc."""
+    folder = find_folder(build)
+    for place in (folder / MUSL_FOLDER / LIBRARY, folder.parent / MUSL_FOLDER / LIBRARY):
+        if place.is_file():
+            return Path(os.path.realpath(place))
+    missing = f"no {MUSL_FOLDER}/{LIBRARY} in or beside {folder}"
+    raise Refusal(f"{program} is linked with musl, and there is {missing}: build it with `make musl`, or name it with --library")
 
 
 def named_library(library: Path) -> Path:

@@ -20,8 +20,11 @@ from hakmem.process.executable import (
     is_of_this_machine,
     loaded_file,
 )
+from hakmem.process.places import find_library, find_musl_library
 
 GLIBC, LINKER_BYTES = "ld-linux", 4 << 20
+LIBCS = {False: "glibc", True: "musl"}
+MUSL_LIBRARIES = (b"\0libc.so\0", b"\0libc.musl-")  # as musl names itself, and as Alpine does
 
 # Sanitizers, by what the compiler has a program call, and by their libraries. (That of undefined behaviour has no malloc.)
 SANITIZERS = {
@@ -35,8 +38,9 @@ SANITIZER_LIBRARIES = {
 HOOK = "__sanitizer_malloc_hook"  # all that is told of one whose library is linked in, where its program calls nothing of it
 
 
-def why_not_preloadable(path: Path) -> str | None:
-    """`path` is an ELF file, or something the kernel will not run (then the run itself will tell)."""
+def why_not_preloadable(path: Path, library: Path | None = None) -> str | None:
+    """`path` is an ELF file, or something the kernel will not run (then the run itself will tell). `library` is preloaded;
+    None: one for glibc."""
     head = first_bytes(path, ELF_HEADER_BYTES)
     if gains_privileges(path):
         how = "setuid, setgid or capabilities of its file"
@@ -48,15 +52,42 @@ def why_not_preloadable(path: Path) -> str | None:
     linker = dynamic_linker(path, head)
     if linker is None:
         return "is linked statically, so there is no dynamic linker to preload anything"
-    if is_musl(linker):
-        return "is linked with musl, and libhakmem.so with glibc"
-    return None
+    return why_another_libc(is_musl(linker), library is not None and is_for_musl(library))
+
+
+def why_another_libc(program_of_musl: bool, library_of_musl: bool) -> str | None:
+    if program_of_musl == library_of_musl:
+        return None
+    return f"is linked with {LIBCS[program_of_musl]}, and libhakmem.so with {LIBCS[library_of_musl]}"
 
 
 def is_musl(linker: str) -> bool:
     """By its name; by any other than glibc's, by what it says."""
     name = os.path.basename(linker)
     return name.startswith(MUSL) or (not name.startswith(GLIBC) and b"musl libc" in first_bytes(Path(linker), LINKER_BYTES))
+
+
+def is_program_of_musl(path: Path) -> bool:
+    head = first_bytes(path, ELF_HEADER_BYTES)
+    is_whole = len(head) == ELF_HEADER_BYTES and head.startswith(ELF_MAGIC)
+    linker = dynamic_linker(path, head) if is_whole and head[4] == ELF_64_BIT else None
+    return linker is not None and is_musl(linker)
+
+
+def is_for_musl(library: Path) -> bool:
+    """By the name of the libc that it needs."""
+    head = first_bytes(library, ELF_HEADER_BYTES)
+    names = dynamic_names(library, head) if len(head) == ELF_HEADER_BYTES and head.startswith(ELF_MAGIC) else b""
+    return any(name in names for name in MUSL_LIBRARIES)
+
+
+def library_for(command: str, build: Path | None, library: Path | None) -> Path:
+    """The library that was named, or the one that was built for the libc of `command`."""
+    if library is None:
+        path = loaded_file(executable_file(command))
+        if is_program_of_musl(path):
+            return find_musl_library(build, f"{command}: {path.name}")
+    return find_library(build, library)
 
 
 def gains_privileges(path: Path) -> bool:
@@ -84,14 +115,14 @@ def sanitizer_in(path: Path) -> str | None:
     return next((who for mark, who in marks.items() if mark.encode() in names), None)
 
 
-def why_not_served(path: Path) -> str | None:
-    reason = why_not_preloadable(path)
+def why_not_served(path: Path, library: Path | None = None) -> str | None:
+    reason = why_not_preloadable(path, library)
     whose = None if reason else sanitizer_in(path)
     return f"is built with {whose}, which has a malloc of its own" if whose else reason
 
 
-def refuse_unless_served(command: str) -> None:
+def refuse_unless_served(command: str, library: Path | None = None) -> None:
     path = loaded_file(executable_file(command))
-    reason = why_not_served(path)
+    reason = why_not_served(path, library)
     if reason:
         raise Refusal(f"{command}: {path.name} {reason}; HAKMEM cannot serve it")

@@ -24,7 +24,7 @@ from hakmem.base.extras import needs
 from hakmem.process.executable import SHELL, executable_file, found_file
 from hakmem.process.places import existing, find_folder, find_library
 from hakmem.process.preload import callers_preloads, is_allocator, preload_value
-from hakmem.process.preloadable import refuse_unless_served
+from hakmem.process.preloadable import is_for_musl, library_for, refuse_unless_served
 
 PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -165,14 +165,16 @@ def attending(order: Order, attendant: Path) -> list[str]:
 def execute(order: Order) -> NoReturn:
     name = order.command[0]
     executable_file(name)
-    refuse_unless_served(name)
-    library, base = find_library(order.build, order.library), dict(os.environ)
+    library, base = library_for(name, order.build, order.library), dict(os.environ)
+    refuse_unless_served(name, library)
+    if is_for_musl(library) and (order.stats or order.profile is not None):
+        raise Refusal("--stats and --profile watch by programs of glibc, and this one is of musl: --set profile_file=FILE profiles it")
     settings = settings_of(order.mode, order.price, order.settings)
     if order.profile is not None:
         check_profile(order.profile)
     elif order.children:
         raise Refusal("--children goes with --profile")
-    check_settings(settings, library)
+    check_settings(settings, find_library(order.build, None) if is_for_musl(library) else library)
     variables = base | variables_of(settings)
     if order.profile is not None:
         variables = with_period(variables)
