@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Registration of tests. tests/README.md explains each function and option.
 
-find_package(GTest REQUIRED)
+# For another processor GoogleTest is compiled from Debian's sources.
+if(CMAKE_CROSSCOMPILING)
+  set(INSTALL_GTEST OFF)
+  set(BUILD_GMOCK OFF)
+  add_subdirectory(/usr/src/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
+else()
+  find_package(GTest REQUIRED)
+endif()
 
 if(NOT HAK_PRESET)
   set(HAK_PRESET release)
 endif()
 # The presets of each group: release-clang is compiled for its warnings and runs the tests of release; release-nolearn
-# runs the same except the tests of learning.
-string(REGEX REPLACE "release-(clang|nolearn)" "release" HAK_TEST_PRESET ${HAK_PRESET})
+# runs the same except the tests of learning; release-aarch64 except those that tests/emulated.txt names.
+string(REGEX REPLACE "release-(clang|nolearn|aarch64)" "release" HAK_TEST_PRESET ${HAK_PRESET})
 set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 
 # `make stress` runs more rounds and multiplies the time limits.
@@ -41,6 +48,23 @@ function(hak_test_wanted out default learns)
   else()
     set(${out} TRUE PARENT_SCOPE)
   endif()
+endfunction()
+
+# Sets `out` to false if this is a cross build and a line of tests/emulated.txt, a regular expression and a reason, names
+# the test.
+set(hak_not_emulated)
+if(CMAKE_CROSSCOMPILING)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/emulated.txt)
+  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/emulated.txt hak_not_emulated REGEX "^[^# ]")
+  list(TRANSFORM hak_not_emulated REPLACE " .*" "")
+endif()
+function(hak_test_runs_here out name)
+  set(${out} TRUE PARENT_SCOPE)
+  foreach(row IN LISTS hak_not_emulated)
+    if(name MATCHES "^(${row})$")
+      set(${out} FALSE PARENT_SCOPE)
+    endif()
+  endforeach()
 endfunction()
 
 # One archive per layer, made when a test first asks for the layer; `out`: the requested archives, high to low.
@@ -81,6 +105,7 @@ function(hak_test_executable target libraries)
   target_compile_options(${target} PRIVATE ${T_COMPILE_OPTIONS})
   target_link_options(${target} PRIVATE ${T_LINK_OPTIONS})
   set_target_properties(${target} PROPERTIES HAK_OPTIMISED ${T_OPTIMISED})
+  hak_emulated(${target})
 endfunction()
 
 function(hak_test_gtest target)
@@ -120,6 +145,10 @@ endfunction()
 
 # Registers the GoogleTest program `target`; with EACH_CASE every case runs in a separate process.
 function(hak_test_register target label environment)
+  hak_test_runs_here(here ${target})
+  if(NOT here)
+    return()
+  endif()
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   set(launcher)
   if(HAK_TSAN)
@@ -177,7 +206,8 @@ endfunction()
 function(hak_script_test name)
   cmake_parse_arguments(T "${hak_test_flags}" "${hak_test_values}" "${hak_test_lists}" ${ARGN})
   hak_test_wanted(wanted release ${T_LEARNS} ${T_PRESETS})
-  if(NOT wanted)
+  hak_test_runs_here(here ${name})
+  if(NOT (wanted AND here))
     return()
   endif()
   list(GET T_COMMAND 0 program)

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/arch.h" /* hak_pause, hak_set_unshared */
 #include "base/config.h"
 
 #define hak_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
@@ -34,24 +35,5 @@
 /* A load on the fast path. Plain where the compiler then finds the shortest code and a concurrent change of the word is
  * harmless; relaxed under ThreadSanitizer. */
 #define HAK_PEEK(p) (HAK_ELIDE_LOCKS ? *(p) : hak_load(p))
-
-/* Changes *p from 0 to v, in a process with a single thread. False: *p is not 0. On x86-64 one instruction without a
- * lock prefix, which always writes: an untouched page faults once, and not first for a read. */
-#if defined(__x86_64__)
-#define hak_pause() __builtin_ia32_pause()
-static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
-  uint64_t seen = 0;
-  bool done;
-  __asm__ volatile("cmpxchgq %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(seen) : "r"(v) : "memory");
-  return done;
-}
-#else
-#define hak_pause() __asm__ volatile("yield" ::: "memory")
-static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
-  if (hak_load(p) != 0) return false;
-  hak_store(p, v);
-  return true;
-}
-#endif
 
 #endif
