@@ -18,16 +18,26 @@
 
 #define hak_pause() __asm__ volatile("yield" ::: "memory")
 
-/* Changes *p from 0 to v, in a process with a single thread. False: *p is not 0. */
+/* Changes *p from 0 to v, in a process with a single thread. False: *p is not 0. A signal handler between load and store
+ * takes the reservation away, so nothing that the handler stored is lost. No order: there is no other thread. */
 static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
-  if (__atomic_load_n(p, __ATOMIC_RELAXED) != 0) return false;
-  __atomic_store_n(p, v, __ATOMIC_RELAXED);
-  return true;
+  uint64_t seen;
+  uint32_t failed;
+  __asm__ volatile("1:\n\t"
+                   "ldxr %0, %2\n\t"
+                   "cbnz %0, 2f\n\t"
+                   "stxr %w1, %3, %2\n\t"
+                   "cbnz %w1, 1b\n"
+                   "2:"
+                   : "=&r"(seen), "=&r"(failed), "+Q"(*p)
+                   : "r"(v)
+                   : "memory");
+  return seen == 0;
 }
 
 /* ---- threads ---- */
 
-static inline char *hak_arch_pointer(void) { return __builtin_thread_pointer(); }
+static inline char *hak_arch_pointer(void) { return (char *)__builtin_thread_pointer(); }
 
 /* The two words at the thread pointer are libc's alone: compilers read the register. */
 static inline void hak_arch_link(char *pointer) { (void)pointer; }
@@ -98,7 +108,7 @@ struct hak_arch_record {
 static inline enum hak_arch_access hak_arch_access(const void *records, size_t bytes) {
   enum { SYNDROME = 0x45535201, DATA_ABORT = 0x24, DATA_ABORT_HERE = 0x25 };
   for (size_t at = 0; at + sizeof(struct hak_arch_record) <= bytes;) {
-    const struct hak_arch_record *record = (const void *)((const char *)records + at);
+    const struct hak_arch_record *record = (const struct hak_arch_record *)(const void *)((const char *)records + at);
     unsigned kind = (unsigned)(record->syndrome >> 26 & 0x3f);
     if (record->kind == SYNDROME && (kind == DATA_ABORT || kind == DATA_ABORT_HERE)) {
       return record->syndrome >> 6 & 1 ? HAK_ARCH_WRITES : HAK_ARCH_READS;

@@ -23,6 +23,7 @@
 #define hak_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define hak_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define hak_sub(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
+#define hak_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
 #define hak_set_bits(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
 #define hak_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
 /* Strong compare-and-swap: acquire on success; on failure `expected` receives the value seen. */
