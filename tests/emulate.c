@@ -6,7 +6,7 @@
  *
  *               the kernel -> emulate "qemu-aarch64 -L root" FILE argument ... -> qemu-aarch64 -L root -0 FILE FILE.elf argument ...
  *
- *           Variables by which the dynamic linker and libc would change the emulator go to the program alone.
+ *           HAK_EMULATED_PAGE is the size of a page [bytes], 4096, 16384 or 65536. Variables by which the dynamic linker and libc would change the emulator go to the program alone.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -23,9 +23,13 @@ int main(int argc, char **argv) {
     fputs("usage: emulate 'EMULATOR OPTION ...' FILE ARGUMENT ...\n", stderr);
     return 2;
   }
-  char **command = calloc((size_t)argc + WORDS + 2 * VARIABLES + 4, sizeof *command), *program;
+  char **command = calloc((size_t)argc + WORDS + 2 * VARIABLES + 6, sizeof *command), *program;
   int n = 0;
   for (char *word = strtok(argv[1], " "); word != NULL && n < WORDS; word = strtok(NULL, " ")) command[n++] = word;
+  if (getenv("HAK_EMULATED_PAGE") != NULL) {
+    command[n++] = "-p";
+    command[n++] = getenv("HAK_EMULATED_PAGE");
+  }
   for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
     const char *value = getenv(names[i]);
     if (value == NULL) continue;
