@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds and tests every preset, continues after a failure, and ends with one line of results.
 #   test.sh                  all presets, all tests but the long ones, the libraries and tools by clang, and the libraries
-#                            without learning, without warnings
-#   test.sh stress SCALE     the stress, model, fault and long tests of release and tsan, SCALE times as long
+#                            without learning, without warnings; of AArch64, under an emulator, what takes seconds
+#   test.sh stress SCALE     the stress, model, fault and long tests of release and tsan, SCALE times as long, and all
+#                            of AArch64 that an emulator can run
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -75,6 +76,13 @@ test_built() {
   run_tests "$@"
 }
 
+# Processors other than this machine's, by a cross compiler: units, conformance, wrong frees and counts of instructions.
+test_emulated() {
+  local parts=(tests/unit tests/api tests/wrongfree tests/instructions)
+  build release-aarch64 libraries "${parts[@]/%//all}" || return 0
+  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions)' -LE '^long$'
+}
+
 test_everything() {
   local preset
   for preset in release debug asan tsan; do
@@ -84,6 +92,7 @@ test_everything() {
   done
   if build release-clang libraries tools; then passed=$((passed + 1)); fi
   if build release-nolearn libraries; then passed=$((passed + 1)); fi # its tests: without_learning_* of release
+  test_emulated
   wait
 }
 
@@ -93,6 +102,7 @@ test_stress() {
   for preset in release tsan; do
     if build "$preset"; then test_built "$preset" -L '^(stress|model|fault|long)$'; fi
   done
+  if build release-aarch64; then test_built release-aarch64; fi
 }
 
 # The end of a long record is what a reader sees first.

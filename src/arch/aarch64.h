@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* aarch64.h: AArch64; see arch.h.
+/* aarch64.h: the processor AArch64.
  *
+ * what      See arch.h.
  * orders    Loads and stores of different words may change places here unless a release, an acquire, a fence or an
  *           address dependency keeps them: docs/design/memory-orders.md goes through the library's.
  */
@@ -18,8 +19,8 @@
 
 #define hak_pause() __asm__ volatile("yield" ::: "memory")
 
-/* Changes *p from 0 to v, in a process with a single thread. False: *p is not 0. A signal handler between load and store
- * takes the reservation away, so nothing that the handler stored is lost. No order: there is no other thread. */
+/* Changes *p from 0 to v, in a process with a single thread. False: *p is not 0. A signal handler between load and
+ * store takes the reservation away, so nothing that the handler stored is lost. No order: there is no other thread. */
 static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
   uint64_t seen;
   uint32_t failed;

@@ -10,7 +10,7 @@
  *               HAK_ARCH_HANDLER_RETURNS, HAK_ARCH_RESTORER, hak_kernel_handler_returns   a signal handler's return
  *               HAK_ARCH_CLOCK                       the name of clock_gettime in the vdso
  *               HAK_ARCH_FIRST_LIBC                  the version of the names that the first glibc here had
- *               HAK_ARCH_INSTRUCTION, HAK_ARCH_ACCESS    the address of a faulting instruction; whether it read or wrote
+ *               HAK_ARCH_INSTRUCTION, HAK_ARCH_ACCESS   where a fault arose; whether of a read or a write
  *
  * not here  Anything that needs a layer.
  */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* x86_64.h: x86-64; see arch.h. */
+/* x86_64.h: the processor x86-64.
+ *
+ * what      See arch.h.
+ */
 #ifndef HAK_ARCH_X86_64_H
 #define HAK_ARCH_X86_64_H
 
