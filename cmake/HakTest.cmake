@@ -144,7 +144,7 @@ function(hak_test_properties name label environment)
     set(T_TIMEOUT 120)
   endif()
   math(EXPR T_TIMEOUT "${T_TIMEOUT} * ${HAK_TIMEOUT_FACTOR}")
-  if(HAK_SANITIZE)
+  if(HAK_SANITIZE OR CMAKE_CROSSCOMPILING)
     math(EXPR T_TIMEOUT "${T_TIMEOUT} * 4")
   endif()
   set_tests_properties(${name} PROPERTIES LABELS "${label};${T_LABELS}" TIMEOUT ${T_TIMEOUT} COST ${T_TIMEOUT}

@@ -99,14 +99,14 @@ static inline long hak_arch_clone(long number, unsigned long flags, char *stack,
 enum hak_arch_access { HAK_ARCH_UNKNOWN, HAK_ARCH_READS, HAK_ARCH_WRITES };
 #define HAK_ARCH_INSTRUCTION(context) ((uintptr_t)(context)->uc_mcontext.pc)
 #define HAK_ARCH_ACCESS(context) \
-  hak_arch_access((context)->uc_mcontext.__reserved, sizeof (context)->uc_mcontext.__reserved)
+  hak_arch_access_of((context)->uc_mcontext.__reserved, sizeof (context)->uc_mcontext.__reserved)
 
 struct hak_arch_record {
   uint32_t kind, bytes;
   uint64_t syndrome; /* if the kind is that */
 };
 
-static inline enum hak_arch_access hak_arch_access(const void *records, size_t bytes) {
+static inline enum hak_arch_access hak_arch_access_of(const void *records, size_t bytes) {
   enum { SYNDROME = 0x45535201, DATA_ABORT = 0x24, DATA_ABORT_HERE = 0x25 };
   for (size_t at = 0; at + sizeof(struct hak_arch_record) <= bytes;) {
     const struct hak_arch_record *record = (const struct hak_arch_record *)(const void *)((const char *)records + at);
