@@ -14,6 +14,7 @@ passed=0
 failed=0
 failures=()
 records=()
+emulated=(libraries tests/{unit,api,wrongfree,instructions}/all)
 
 title() { printf '\n=== %s\n' "$*"; }
 
@@ -47,9 +48,10 @@ build() {
 build_behind() {
   local preset targets
   command -v flock >/dev/null || return 0
-  for preset in debug asan tsan release-clang; do
+  for preset in debug asan tsan release-clang release-aarch64; do
     targets=()
     if [ "$preset" = release-clang ]; then targets=(libraries tools); fi
+    if [ "$preset" = release-aarch64 ]; then targets=("${emulated[@]}"); fi
     nice -n 19 scripts/build.sh "$preset" "${targets[@]}" >"build/$preset.behind" 2>&1
   done &
 }
@@ -79,8 +81,7 @@ test_built() {
 # Processors other than this machine's, by a cross compiler: units, conformance, wrong frees and counts of instructions.
 # An emulator takes minutes for some units: those run in stress.
 test_emulated() {
-  local parts=(tests/unit tests/api tests/wrongfree tests/instructions)
-  build release-aarch64 libraries "${parts[@]/%//all}" || return 0
+  build release-aarch64 "${emulated[@]}" || return 0
   test_built release-aarch64 -R '^(unit|api|wrongfree|instructions)' -LE '^long$' \
     -E '^unit_(classes|slab|limits|runs|poisson)$'
 }
