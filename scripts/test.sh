@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Builds and tests every preset, continues after a failure, and ends with one line of results.
 #   test.sh                  all presets, all tests but the long ones, the libraries and tools by clang, and the libraries
-#                            without learning, without warnings
-#   test.sh stress SCALE     the stress, model, fault and long tests of release, tsan and musl, SCALE times as long, and the
-#                            units on musl
+#                            without learning, without warnings; of AArch64, under an emulator, what takes seconds
+#   test.sh stress SCALE     the stress, model, fault and long tests of release, tsan and musl, SCALE times as long, the
+#                            units on musl, and more of AArch64
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -14,6 +14,10 @@ passed=0
 failed=0
 failures=()
 records=()
+# Of AArch64: what `stress` runs; the other tests of processes were not gone through under an emulator.
+tried='^(unit_|api_|wrongfree|instructions|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads|cuts_at_corners'
+tried+='|process_(StartAndExit|Threads|Dlopen|Settings|Costs|depth|small_stack)$)'
+emulated=(libraries tests/{unit,api,wrongfree,instructions}/all)
 
 title() { printf '\n=== %s\n' "$*"; }
 
@@ -47,9 +51,10 @@ build() {
 build_behind() {
   local preset targets
   command -v flock >/dev/null || return 0
-  for preset in debug asan tsan musl release-clang; do
+  for preset in debug asan tsan musl release-clang release-aarch64; do
     targets=()
     if [ "$preset" = release-clang ]; then targets=(libraries tools); fi
+    if [ "$preset" = release-aarch64 ]; then targets=("${emulated[@]}"); fi
     nice -n 19 scripts/build.sh "$preset" "${targets[@]}" >"build/$preset.behind" 2>&1
   done &
 }
@@ -76,6 +81,14 @@ test_built() {
   run_tests "$@"
 }
 
+# Processors other than this machine's, by a cross compiler: units, conformance, wrong frees and counts of instructions.
+# An emulator takes minutes for some units: those run in stress.
+test_emulated() {
+  build release-aarch64 "${emulated[@]}" || return 0
+  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions)' -LE '^long$' \
+    -E '^unit_(classes|slab|limits|runs|poisson|quantile|lifecycle|big_cache|peaks|extents)$'
+}
+
 test_everything() {
   local preset
   for preset in release debug asan tsan musl; do
@@ -85,6 +98,7 @@ test_everything() {
   done
   if build release-clang libraries tools; then passed=$((passed + 1)); fi
   if build release-nolearn libraries; then passed=$((passed + 1)); fi # its tests: without_learning_* of release
+  test_emulated
   wait
 }
 
@@ -97,6 +111,7 @@ test_stress() {
   HAK_ZIG=$(scripts/zig.sh) || count_failure "musl-zig: no ziglang"
   export HAK_ZIG
   if [ -n "$HAK_ZIG" ] && build musl-zig; then test_built musl-zig -L '^(unit|model|fault|stress)$'; fi
+  if build release-aarch64; then test_built release-aarch64 -R "$tried"; fi
 }
 
 # The end of a long record is what a reader sees first.

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/arch.h" /* hak_pause, hak_set_unshared */
 #include "base/config.h"
 
 #define hak_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)
@@ -22,6 +23,7 @@
 #define hak_store_release(p, v) __atomic_store_n((p), (v), __ATOMIC_RELEASE)
 #define hak_add(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELAXED)
 #define hak_sub(p, v) __atomic_fetch_sub((p), (v), __ATOMIC_RELAXED)
+#define hak_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
 #define hak_set_bits(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
 #define hak_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
 /* Strong compare-and-swap: acquire on success; on failure `expected` receives the value seen. */
@@ -34,24 +36,5 @@
 /* A load on the fast path. Plain where the compiler then finds the shortest code and a concurrent change of the word is
  * harmless; relaxed under ThreadSanitizer. */
 #define HAK_PEEK(p) (HAK_ELIDE_LOCKS ? *(p) : hak_load(p))
-
-/* Changes *p from 0 to v, in a process with a single thread. False: *p is not 0. On x86-64 one instruction without a
- * lock prefix, which always writes: an untouched page faults once, and not first for a read. */
-#if defined(__x86_64__)
-#define hak_pause() __builtin_ia32_pause()
-static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
-  uint64_t seen = 0;
-  bool done;
-  __asm__ volatile("cmpxchgq %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(seen) : "r"(v) : "memory");
-  return done;
-}
-#else
-#define hak_pause() __asm__ volatile("yield" ::: "memory")
-static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
-  if (hak_load(p) != 0) return false;
-  hak_store(p, v);
-  return true;
-}
-#endif
 
 #endif

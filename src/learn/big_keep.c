@@ -117,7 +117,7 @@ HAK_INLINE bool has_time(unsigned bin, uint64_t now_ms) {
 }
 
 static void heed_knobs(void) {
-  uint64_t settings = hak_load(&g_settings_generation);
+  uint64_t settings = hak_load_acquire(&g_settings_generation);
   bool same = settings == g_learner->settings && hak_load(&g_fork.generation) == g_learner->generation;
   if (HAK_UNLIKELY(!same)) begin_anew(settings);
 }

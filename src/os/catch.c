@@ -11,6 +11,7 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "arch/arch.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/call.h"
@@ -78,18 +79,12 @@ static void report_once(const struct hak_os_crash *crash) {
 }
 
 /* Notes the address of the instruction and, where the machine tells, whether the access was a read or a write. */
-#if defined(__x86_64__)
-enum { FAULT_OF_WRITE = 2 };
 static void note_machine(const ucontext_t *context, struct hak_os_crash *crash) {
-  crash->instruction = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
-  crash->writes = (context->uc_mcontext.gregs[REG_ERR] & FAULT_OF_WRITE) != 0;
-  crash->reads = !crash->writes;
+  enum hak_arch_access access = HAK_ARCH_ACCESS(context);
+  crash->instruction = HAK_ARCH_INSTRUCTION(context);
+  crash->writes = access == HAK_ARCH_WRITES;
+  crash->reads = access == HAK_ARCH_READS;
 }
-#else
-static void note_machine(const ucontext_t *context, struct hak_os_crash *crash) {
-  crash->instruction = (uintptr_t)context->uc_mcontext.pc;
-}
-#endif
 
 /* False for a signal that was sent, and for a memory error that the kernel reports to a thread that did not touch the
  * memory (BUS_MCEERR_AO). */

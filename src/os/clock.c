@@ -13,15 +13,10 @@
 #include <link.h>
 #include <stdint.h>
 
+#include "arch/arch.h"
 #include "base/str.h"
 #include "os/call.h"
 #include "os/given.h"
-
-#if defined(__x86_64__)
-#define NAME "__vdso_clock_gettime"
-#else
-#define NAME "__kernel_clock_gettime"
-#endif
 
 struct hak_clock g_clock;
 
@@ -81,7 +76,7 @@ void *hak_clock_find(const void *begin, const char *name) {
 /* ---- reading the clock ---- */
 
 int hak_clock_first(clockid_t which, struct timespec *out) {
-  void *found = hak_clock_find((const void *)hak_given(AT_SYSINFO_EHDR), NAME);
+  void *found = hak_clock_find((const void *)hak_given(AT_SYSINFO_EHDR), HAK_ARCH_CLOCK);
   hak_clock_function *function = found != NULL ? (hak_clock_function *)found : hak_kernel_clock;
   hak_store(&g_clock.function, function);
   return function(which, out);

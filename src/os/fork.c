@@ -27,10 +27,16 @@ struct hak_fork g_fork = {.alive = &never_wiped};
 /* Returns libc's flag, 1 until libc makes a thread. */
 static uint8_t *libc_flag(void) { return HAK_ELIDE_LOCKS ? HAK_LIBC_FLAG : NULL; }
 
+/* True if the child has no wiped page, or one that the kernel promised to wipe and did not, as qemu-user. The child may
+ * have noticed already, in a handler that ran before this one. */
+static bool is_unmarked(void) {
+  return hak_fork_is_watched() && hak_load(g_fork.alive) == 1 && hak_load(&g_fork.process) != hak_os_process_id();
+}
+
 /* Runs in the thread that called fork. Notices at once: this thread may take no slow path for long while threads
  * created by the child do. */
 static void child_of_fork(void) {
-  if (g_fork.alive == &never_wiped) never_wiped = 0; /* no wiped page: the hook marks the child */
+  if (is_unmarked()) hak_store(g_fork.alive, 0);
   if (hak_fork_happened()) hak_fork_notice();
 }
 

@@ -9,17 +9,13 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-#if defined(__x86_64__)
-#define FIRST "GLIBC_2.2.5"
-#else
-#define FIRST "GLIBC_2.17"
-#endif
+#include "arch/arch.h"
 
 /* Weak: a statically linked program may lack both, and musl has no versions. */
 extern __typeof__(dlsym) dlsym __attribute__((weak));
 extern void *dlvsym(void *, const char *, const char *) __attribute__((weak));
 
 hak_lookup_function *hak_lookup(void) {
-  void *found = dlvsym != NULL ? dlvsym(RTLD_NEXT, "dlsym", FIRST) : NULL;
+  void *found = dlvsym != NULL ? dlvsym(RTLD_NEXT, "dlsym", HAK_ARCH_FIRST_LIBC) : NULL;
   return found != NULL ? (hak_lookup_function *)found : dlsym;
 }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "arch/arch.h"
 #include "base/bits.h"
 
 struct hak_self {
@@ -32,15 +33,7 @@ extern HAK_HIDDEN __thread struct hak_self hak_self;
 #define HAK_SELF_TOKEN_MASK (((uint64_t)1 << 48) - 16)
 
 /* The thread pointer: thread-local storage lies around this address. */
-#if defined(__x86_64__)
-static inline char *hak_self_pointer(void) {
-  char *pointer;
-  __asm__("mov %%fs:0, %0" : "=r"(pointer));
-  return pointer;
-}
-#else
-static inline char *hak_self_pointer(void) { return __builtin_thread_pointer(); }
-#endif
+static inline char *hak_self_pointer(void) { return hak_arch_pointer(); }
 
 /* Depth of the stack at this frame [16 bytes], from the stack's base: the same in every run with the same chain of
  * calls. 0: on a stack that the program made, far from the thread's. */

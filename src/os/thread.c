@@ -27,6 +27,7 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include "arch/arch.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/str.h"
@@ -40,12 +41,6 @@
 #define SPARE_BYTES ((size_t)4 << 10) /* beyond the farthest known variable: the neighbours, and libc's record */
 
 /* ---- thread-local storage ---- */
-
-/* On x86-64 the thread pointer points to itself, and compilers read the thread pointer there. */
-static void link_tcb(char *pointer) {
-  uintptr_t *tcb = (uintptr_t *)(void *)pointer;
-  tcb[0] = tcb[2] = (uintptr_t)pointer;
-}
 
 /* Extent of this thread's variables on both sides of the thread pointer [bytes]. */
 struct reach {
@@ -193,7 +188,7 @@ static bool start_clone(struct hak_os_thread *thread, struct reach reach, void (
   if (thread->memory == NULL && !map_memory(thread, reach)) return false;
   char *storage = thread->memory + stack_end();
   memset(storage, 0, reach.below + reach.above);
-  link_tcb(storage + reach.below);
+  hak_arch_link(storage + reach.below);
   return make_blocked(thread, storage + reach.below, run);
 }
 

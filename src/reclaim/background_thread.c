@@ -127,8 +127,9 @@ static uint64_t first_hold(void) { return hak_load(&g_fork.generation) * HOLDS; 
 /* The holds in this process: 0 if stored before a fork. */
 static uint64_t holds_now(uint64_t seen) { return seen / HOLDS == hak_load(&g_fork.generation) ? seen % HOLDS : 0; }
 
+/* The holds first: a thread that parted stored `parted` under its hold. */
 static bool may_begin(void) {
-  bool any = is_allowed() && holds_now(hak_load(&g_background.holds)) == 0;
+  bool any = is_allowed() && holds_now(hak_load_acquire(&g_background.holds)) == 0;
   return any && (hak_load(&g_background.parted) != hak_load(&g_fork.generation) + 1 || hak_is_first_thread());
 }
 
@@ -166,8 +167,9 @@ bool hak_background_serves(size_t idle) {
 
 /* ---- stop ---- */
 
+/* A thread that sees the bell sees what the bell was rung for. */
 void hak_background_wake(void) {
-  hak_add(&g_background.bell, 1);
+  hak_add_release(&g_background.bell, 1);
   hak_os_wake(&g_background.bell);
 }
 

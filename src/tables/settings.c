@@ -265,7 +265,7 @@ int hak_settings_set(const char *name, const char *value, bool at_start) {
   if (row->when == HAK_SETTING_start && !at_start) return EPERM;
   if (!types[row->type].parse(row, value)) return EINVAL;
   g_mode_was_named |= row->type == HAK_SETTING_mode;
-  __atomic_fetch_add(&g_settings_generation, 1, __ATOMIC_RELEASE);
+  hak_add_release(&g_settings_generation, 1);
   return 0;
 }
 

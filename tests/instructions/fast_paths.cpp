@@ -89,12 +89,23 @@ void measure_cxx(std::size_t size, std::size_t n) {
   measure("delete_sized", size, n, make, [n](void *p) { ::operator delete(p, n); return p; }, [](void *) {});
 }
 
+// With arguments only the classes of these sizes.
+bool is_wanted(std::size_t size, int argc, char **argv) {
+  bool wanted = argc < 2;
+  for (int i = 1; i < argc; i++) wanted = wanted || std::strtoul(argv[i], nullptr, 10) == size;
+  return wanted;
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char **argv) {
   probe::name_library();
   std::size_t below = 0;
   for (std::size_t size = 16; size <= largest; size = next_class(size)) {
+    if (!is_wanted(size, argc, argv)) {
+      below = size;
+      continue;
+    }
     measure_c(size, size);
     measure_c(size, below + 1);
     measure_cxx(size, size);

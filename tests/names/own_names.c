@@ -4,23 +4,25 @@
  * what      Each function has a different meaning: a mistaken call prints a line and ends the process. libc calls its
  *           functions by names that no program can define. Linked into host.c and exported.
  */
+#include <sys/syscall.h>
+
+#include "arch/arch.h"
+
 #define HIDDEN_WRITE "own_names: called by name: "
 
 /* The kernel's call: libc's names are among the replaced names. */
 static long ask(long number, long a, const void *b, unsigned long c) {
-  long answer;
-  __asm__ volatile("syscall" : "=a"(answer) : "a"(number), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
-  return answer;
+  return hak_arch_ask(number, a, (long)b, (long)c, 0, 0, 0);
 }
 
 __attribute__((noreturn)) static void told(const char *name) {
-  enum { WRITE = 1, EXIT_GROUP = 231, ERR = 2 };
+  enum { ERR = 2 };
   unsigned long bytes = 0;
   while (((const volatile char *)name)[bytes] != '\0') bytes++;
-  ask(WRITE, ERR, HIDDEN_WRITE, sizeof HIDDEN_WRITE - 1);
-  ask(WRITE, ERR, name, bytes);
-  ask(WRITE, ERR, "\n", 1);
-  ask(EXIT_GROUP, 99, 0, 0);
+  ask(SYS_write, ERR, HIDDEN_WRITE, sizeof HIDDEN_WRITE - 1);
+  ask(SYS_write, ERR, name, bytes);
+  ask(SYS_write, ERR, "\n", 1);
+  ask(SYS_exit_group, 99, 0, 0);
   __builtin_unreachable();
 }
 

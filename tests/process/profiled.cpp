@@ -248,18 +248,34 @@ __attribute__((noinline)) int deep(int n) {
   return deep(n - 1) + 1;
 }
 
+/* malloc(bytes) while the frame pointer holds `pointer`. */
+#if defined(__x86_64__)
+void *malloc_with_frame(size_t bytes, uintptr_t pointer) {
+  void *p;
+  __asm__ volatile("push %%rbp; mov %2, %%rbp; mov %%rsp, %%rbx; and $-16, %%rsp; call malloc@plt; mov %%rbx, %%rsp; pop %%rbp"
+                   : "=a"(p)
+                   : "D"(bytes), "r"(pointer)
+                   : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
+  return p;
+}
+#else
+void *malloc_with_frame(size_t bytes, uintptr_t pointer) {
+  register size_t p __asm__("x0") = bytes;
+  register uintptr_t odd __asm__("x20") = pointer;
+  __asm__ volatile("mov x19, x29; mov x29, x20; bl malloc; mov x29, x19"
+                   : "+r"(p)
+                   : "r"(odd)
+                   : "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12", "x13", "x14", "x15", "x16",
+                     "x17", "x18", "x19", "x30", "memory", "cc");
+  return reinterpret_cast<void *>(p);
+}
+#endif
+
 /* The frame pointer holds arbitrary numbers: small, unreadable, or the address of a page of zeros. */
 int odd_frames() {
   static char page[8192] __attribute__((aligned(4096)));
   const uintptr_t odd[] = {0, 1, 8, UINTPTR_MAX - 7, 0x7fffffffff00, reinterpret_cast<uintptr_t>(page)};
-  for (uintptr_t pointer : odd) {
-    void *p;
-    __asm__ volatile("push %%rbp; mov %2, %%rbp; mov %%rsp, %%rbx; and $-16, %%rsp; call malloc@plt; mov %%rbx, %%rsp; pop %%rbp"
-                     : "=a"(p)
-                     : "D"(100), "r"(pointer)
-                     : "rbx", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
-    kept.push_back(p);
-  }
+  for (uintptr_t pointer : odd) kept.push_back(malloc_with_frame(100, pointer));
   return 0;
 }
 

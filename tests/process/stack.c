@@ -37,8 +37,9 @@ enum {
 
 typedef uintptr_t door(uintptr_t a, uintptr_t b, uintptr_t c);
 
-/* Calls f(a, b, c) with the stack pointer at `top`. */
+/* Calls f(a, b, c) with the stack pointer at `top`. A long result goes to `a`, which AArch64 has in x8. */
 uintptr_t call_on(door *f, uintptr_t a, uintptr_t b, uintptr_t c, void *top);
+#if defined(__x86_64__)
 __asm__(
     ".text\n.globl call_on\n.type call_on, @function\ncall_on:\n.cfi_startproc\n"
     "push %rbp\n.cfi_def_cfa_offset 16\n.cfi_offset %rbp, -16\n"
@@ -46,6 +47,15 @@ __asm__(
     "mov %r8, %rsp\nmov %rdi, %rax\nmov %rsi, %rdi\nmov %rdx, %rsi\nmov %rcx, %rdx\n"
     "call *%rax\n"
     "mov %rbp, %rsp\npop %rbp\n.cfi_def_cfa %rsp, 8\nret\n.cfi_endproc\n.size call_on, . - call_on\n");
+#else
+__asm__(
+    ".text\n.globl call_on\n.type call_on, @function\ncall_on:\n.cfi_startproc\n"
+    "stp x29, x30, [sp, #-16]!\n.cfi_def_cfa_offset 16\n.cfi_offset x29, -16\n.cfi_offset x30, -8\n"
+    "mov x29, sp\n.cfi_def_cfa_register x29\n"
+    "mov sp, x4\nmov x9, x0\nmov x8, x1\nmov x0, x1\nmov x1, x2\nmov x2, x3\n"
+    "blr x9\n"
+    "mov sp, x29\nldp x29, x30, [sp], #16\n.cfi_def_cfa sp, 0\nret\n.cfi_endproc\n.size call_on, . - call_on\n");
+#endif
 
 static struct {
   const char *name;

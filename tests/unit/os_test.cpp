@@ -559,6 +559,26 @@ TEST_F(Os, AWaitEndsWhenTheWordIsOtherOrTheTimeIsUp) {
   hak_os_wait(&word, 5, 1);
 }
 
+#if defined(__aarch64__)
+/* The records behind the registers of a signal's frame, as the kernel writes them. */
+hak_arch_access access_of(uint64_t syndrome) {
+  constexpr uint32_t kFloats = 0x46508001, kSyndrome = 0x45535201, kFloatsBytes = 528, kSyndromeBytes = 16;
+  uint32_t records[256] = {kFloats, kFloatsBytes};
+  records[kFloatsBytes / 4] = kSyndrome;
+  records[kFloatsBytes / 4 + 1] = kSyndromeBytes;
+  std::memcpy(&records[kFloatsBytes / 4 + 2], &syndrome, sizeof syndrome);
+  return hak_arch_access_of(records, sizeof records);
+}
+
+TEST_F(Os, TheSyndromeSaysWhetherAnAccessWrote) {
+  EXPECT_EQ(access_of(uint64_t{0x24} << 26 | 0x47), HAK_ARCH_WRITES);
+  EXPECT_EQ(access_of(uint64_t{0x24} << 26 | 0x07), HAK_ARCH_READS);
+  EXPECT_EQ(access_of(uint64_t{0x20} << 26 | 0x47), HAK_ARCH_UNKNOWN) << "of an instruction that was fetched";
+  uint32_t none[64] = {};
+  EXPECT_EQ(hak_arch_access_of(none, sizeof none), HAK_ARCH_UNKNOWN);
+}
+#endif
+
 }  // namespace
 
 long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {

@@ -19,7 +19,8 @@ from hakmem.process.preload import preload_value
 
 HAKMEM = "hakmem"
 GLIBC = "glibc"
-LIBRARY_FOLDERS = ("/usr/lib/x86_64-linux-gnu", "/lib/x86_64-linux-gnu", "/usr/lib64", "/usr/lib", "/usr/local/lib")
+TRIPLET = f"{os.uname().machine}-linux-gnu"
+LIBRARY_FOLDERS = (f"/usr/lib/{TRIPLET}", f"/lib/{TRIPLET}", "/usr/lib64", "/usr/lib", "/usr/local/lib")
 
 # Debian's packages: name, file, package. tbbmalloc's file hands the calls on to libtbbmalloc.so.2 of the same package.
 DEBIAN = (
@@ -159,7 +160,7 @@ def linker_cache() -> dict[str, Path]:
         listing = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, errors="surrogateescape", check=True).stdout
     except (OSError, subprocess.CalledProcessError):
         return {}
-    lines = re.findall(r"^\s*(\S+) \(libc6,x86-64.*\) => (\S+)$", listing, re.MULTILINE)
+    lines = re.findall(r"^\s*(\S+) \(libc6,(?:x86-64|AArch64).*\) => (\S+)$", listing, re.MULTILINE)
     return {name: Path(path) for name, path in lines if os.path.isfile(path)}
 
 
