@@ -71,15 +71,18 @@ static void get_helper(void) {
   work_expect(comes_true(one_helper), "no helper thread");
 }
 
-/* After a refusal neither the frees nor the background thread repeat the kernel call all the time. */
+/* After a refusal neither the frees nor the background thread repeat the kernel call for a second, however busy the
+ * machine is. */
 static void expect_few_questions(void) {
   enum { FREES = 20000, FEW = 500 };
-  const uint64_t before = counter_now("kernel_advise");
+  const uint64_t before = counter_now("kernel_advise"), begin_ms = now_ms();
   for (int i = 0; i < FREES; i++) free(memset(malloc(150000), 1, 150000));
   rest_ms(500);
   const uint64_t asked = counter_now("kernel_advise") - before;
-  printf("%d frees of locked pages: the kernel was asked %llu times\n", FREES, (unsigned long long)asked);
-  work_expect(asked <= FEW, "the kernel is asked for locked pages again and again");
+  const uint64_t seconds = (now_ms() - begin_ms) / 1000;
+  printf("%d frees of locked pages: the kernel was asked %llu times in %llu s\n", FREES, (unsigned long long)asked,
+         (unsigned long long)seconds);
+  work_expect(asked <= FEW * (1 + seconds), "the kernel is asked for locked pages again and again");
 }
 
 /* The background thread may hold some runs that the kernel refused to take back: a later trim finds these runs. Memory
