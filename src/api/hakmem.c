@@ -15,6 +15,8 @@
 
 #include "api/exports.h"
 #include "api/rules.h"
+#include "base/str.h"
+#include "cache/account.h"
 #include "entry/fast_path.h"
 #include "entry/oom.h"
 #include "entry/profiling.h"
@@ -125,6 +127,7 @@ HAK_EXPORT int hak_profile_start(size_t bytes) {
   hak_process_start();
   if (bytes != 0) hak_store(&g_settings.profile_bytes, bytes);
   hak_store(&g_settings.profile, 1);
+  hak_account_own_samples();
   hak_heap_settings_changed();
   return 0;
 }
@@ -132,6 +135,7 @@ HAK_EXPORT int hak_profile_start(size_t bytes) {
 HAK_EXPORT void hak_profile_stop(void) {
   hak_process_start();
   hak_store(&g_settings.profile, 0);
+  hak_account_own_samples();
   hak_heap_settings_changed();
 }
 
@@ -147,6 +151,7 @@ HAK_EXPORT int hak_set(const char *name, const char *value) {
   if (value == NULL) return EINVAL;
   uint64_t mode = hak_setting(mode);
   int error = hak_settings_set(name, value, false);
+  if (error == 0 && hak_strcmp(name, "profile") == 0) hak_account_own_samples();
   if (error == 0) error = hak_heap_settings_changed();
   if (error == ENOTSUP) hak_store(&g_settings.mode, mode); /* refused: the mode stays, off as well as baseline */
   return error;

@@ -90,6 +90,9 @@ static inline void hak_account_rest(void) {
   hak_store(&g_account.asked, (uint8_t)(hak_load(&g_account.lent) ? HAK_ASKED_REST : HAK_ASKED_NOTHING));
 }
 
+/* The program switches its sampling itself: what another process asked for is over. */
+static inline void hak_account_own_samples(void) { hak_store(&g_account.lent, false); }
+
 /* Counts slow paths from now on, or stops. */
 void hak_account_count_paths(bool on);
 

@@ -27,7 +27,7 @@ static bool leave_learning_mode(void) {
 }
 
 void hak_learn_start(void) {
-  if (leave_learning_mode()) complain_of("mode");
+  if (leave_learning_mode() && g_settings.policy_file == NULL) complain_of("mode"); /* a policy asks for one */
   if (g_settings.decisions_file != NULL) complain_of("decisions_file");
   if (g_settings.learn_log != NULL) complain_of("lab_learn_log");
   if (g_settings.policy_file != NULL) complain_of("policy_file");

@@ -26,7 +26,7 @@ HAK_RARE struct hak_asked g_asked;
 static void sample_from_now(bool on) {
   bool bare = (hak_load(&g_asked.how) & HAK_HOW_BARE) != 0 || !hak_load(&g_allowed);
   hak_store(&g_settings.profile_frames, !bare && (hak_load(&g_asked.how) & HAK_HOW_FRAMES) != 0);
-  if (on) hak_backtrace_take_unwinder(hak_load(&g_asked.unwind), hak_load(&g_asked.address));
+  hak_backtrace_take_unwinder(on ? hak_load(&g_asked.unwind) : 0, on ? hak_load(&g_asked.address) : 0);
   hak_store(&g_settings.profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();
@@ -38,6 +38,7 @@ void hak_asked_heed(void) {
   uint8_t what = __atomic_exchange_n(&g_account.asked, (uint8_t)HAK_ASKED_NOTHING, __ATOMIC_ACQ_REL);
   bool known = what == HAK_ASKED_SAMPLE || what == HAK_ASKED_REST, refused = !known || hak_given(AT_SECURE) != 0;
   if (what == HAK_ASKED_NOTHING) return;
-  if (!refused) sample_from_now(what == HAK_ASKED_SAMPLE);
+  bool taken = what == HAK_ASKED_REST && !hak_load(&g_account.lent); /* the program itself switched it meanwhile */
+  if (!refused && !taken) sample_from_now(what == HAK_ASKED_SAMPLE);
   hak_store_release(&g_asked.answer, (uint32_t)(refused ? HAK_ANSWER_REFUSED : HAK_ANSWER_DONE));
 }

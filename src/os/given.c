@@ -25,4 +25,4 @@ unsigned long hak_given_at(const void *start, unsigned long type) {
   return word[0] == type ? word[1] : 0;
 }
 
-unsigned long hak_given(unsigned long type) { return hak_given_at(hak_libc_stack_end(), type); }
+unsigned long hak_given(unsigned long type) { return hak_libc_given(type); }

@@ -19,5 +19,6 @@
 extern void *__libc_stack_end;
 
 #define hak_libc_stack_end() ((const void *)__libc_stack_end)
+#define hak_libc_given(type) hak_given_at(hak_libc_stack_end(), type)
 
 #endif

@@ -15,5 +15,6 @@
 extern char **__environ; /* declared by no header of musl */
 
 const void *hak_libc_stack_end(void);
+unsigned long hak_libc_given(unsigned long type);
 
 #endif

@@ -23,6 +23,7 @@ typedef void *(*open_function)(const char *, int);
 static HAK_RARE struct {
   unwind_function unwind; /* NULL: no unwinder */
   address_function address;
+  bool own; /* opened here, and so never closed */
 } g_unwinder;
 
 /* Room for HAKMEM's own frames, which precede the program's. */
@@ -41,7 +42,7 @@ static _Unwind_Reason_Code note_frame(struct _Unwind_Context *context, void *to)
 }
 
 void hak_backtrace_prepare(void) {
-  hak_lookup_function *lookup = hak_load(&g_unwinder.unwind) == NULL ? hak_lookup() : NULL;
+  hak_lookup_function *lookup = hak_load(&g_unwinder.own) ? NULL : hak_lookup();
   if (lookup == NULL) return;
   void *opener = lookup(RTLD_DEFAULT, "dlopen"); /* by lookup: the linker warns of the name dlopen */
   void *library = opener != NULL ? ((open_function)opener)("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL) : NULL;
@@ -51,12 +52,13 @@ void hak_backtrace_prepare(void) {
   if (address == NULL || unwind == NULL) return;
   hak_store(&g_unwinder.address, (address_function)address);
   ((unwind_function)unwind)(note_frame, &walk);
+  hak_store(&g_unwinder.own, true);
   hak_store_release(&g_unwinder.unwind, (unwind_function)unwind);
 }
 
 void hak_backtrace_take_unwinder(uintptr_t unwind, uintptr_t address) {
-  if (unwind == 0 || address == 0 || hak_load(&g_unwinder.unwind) != NULL) return;
-  hak_store(&g_unwinder.address, (address_function)address);
+  if (hak_load(&g_unwinder.own)) return;
+  if (address != 0) hak_store(&g_unwinder.address, (address_function)address);
   hak_store_release(&g_unwinder.unwind, (unwind_function)unwind);
 }
 
@@ -74,6 +76,13 @@ static unsigned by_unwinding(uint64_t *frames, unwind_function unwind, uint64_t 
     if (walk.frame[n] == site) return copy(frames, walk.frame + n, walk.depth - n);
   }
   return 0;
+}
+
+/* The unwinder asks for memory under its lock, to sort the tables that a program registers (__register_frame): it must
+ * not be entered again. What it consists of lies within some KiB (gcc 12: 7). */
+static bool is_in_unwinder(const void *site, unwind_function unwind) {
+  enum { NEAR = 16 << 10 };
+  return (uintptr_t)site - (uintptr_t)unwind + NEAR < 2 * NEAR;
 }
 
 enum { PAGE_SHIFT = 12, STRIDE_MOST = 1 << 20 };
@@ -106,7 +115,8 @@ static unsigned by_frame_pointers(uint64_t *frames, const void *first) {
 unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame, bool by_frames) {
   unwind_function unwind = hak_load_acquire(&g_unwinder.unwind);
   unsigned depth = 0;
-  if (!by_frames && unwind != NULL) depth = by_unwinding(frames, unwind, (uintptr_t)site);
+  bool unwinds = !by_frames && unwind != NULL && !is_in_unwinder(site, unwind);
+  if (unwinds) depth = by_unwinding(frames, unwind, (uintptr_t)site);
   if (depth != 0) return depth;
   frames[0] = (uintptr_t)site;
   return by_frames && frame != NULL ? by_frame_pointers(frames, frame) : 1;

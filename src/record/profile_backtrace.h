@@ -24,8 +24,8 @@ enum { HAK_BACKTRACE_MOST = 128 };
 /* Finds the unwinder and runs it once, as its first run may ask for memory. Do not call inside malloc. */
 void hak_backtrace_prepare(void);
 
-/* Takes the unwinder that another process found in this one (observe/asked.h): _Unwind_Backtrace and _Unwind_GetIP of
- * the libgcc that the program has loaded. Without effect after a hak_backtrace_prepare that found one. */
+/* Takes the unwinder that another process found in this one (observe/asked.h): _Unwind_Backtrace and _Unwind_GetIP of a
+ * libgcc that stays loaded; 0, 0: none any more. Without effect after a hak_backtrace_prepare that found one. */
 void hak_backtrace_take_unwinder(uintptr_t unwind, uintptr_t address);
 
 /* Fills frames[0 ..), with `site` first, and returns their number. `frame`: the frame of the function that the program

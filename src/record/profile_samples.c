@@ -291,14 +291,24 @@ static void settle_newest(const struct hak_sample *newest) {
   hak_samples_file_settle(newest->stack);
 }
 
-static void note_peak_locked(const struct hak_sample *newest, uint64_t in_use) {
+static void new_peak_locked(uint64_t in_use, uint64_t now_ns) {
   struct hak_samples_peak *peak = &g_samples.peak;
-  if (peak->number != 0 && in_use <= peak->in_use) return;
-  peak->ns = newest->taken_ns;
+  peak->ns = now_ns;
   hak_store(&peak->in_use, in_use);
   peak->number++;
   hak_samples_file_peak(peak);
+}
+
+static void note_peak_locked(const struct hak_sample *newest, uint64_t in_use) {
+  const struct hak_samples_peak *peak = &g_samples.peak;
+  if (peak->number != 0 && in_use <= peak->in_use) return;
+  new_peak_locked(in_use, newest->taken_ns);
   settle_newest(newest);
+}
+
+void hak_samples_end_peak(uint64_t in_use) {
+  const struct hak_samples_peak *peak = &g_samples.peak;
+  if (peak->number != 0 && in_use > peak->in_use) new_peak_locked(in_use, hak_os_now_ns());
 }
 
 static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth,

@@ -106,6 +106,10 @@ extern HAK_HIDDEN struct hak_samples g_samples;
  * these may be a new peak; else 0. */
 void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth, uint64_t in_use);
 
+/* Lock held, before a profile is written: what is in use now [bytes], by the counters, is the peak if more than at the
+ * last one. Memory between two samples is seen by this alone. */
+void hak_samples_end_peak(uint64_t in_use);
+
 /* Removes the row of a block that is freed now; *out: the row. brief: its thread made no request since. False: p is not
  * sampled. */
 bool hak_samples_withdraw(const void *p, bool brief, struct hak_sample *out);

@@ -419,6 +419,7 @@ static void end_file(struct head *head, uint64_t in_use) {
 
 void hak_samples_file_end(uint64_t in_use) {
   hak_samples_lock();
+  hak_samples_end_peak(in_use);
   if (g_table_file.head != NULL) end_file(g_table_file.head, in_use);
   hak_samples_unlock();
 }

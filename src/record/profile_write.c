@@ -301,6 +301,7 @@ static void put_heads(const struct hak_profile_facts *facts) {
 
 static int write_locked(const char *path, const struct hak_profile_facts *facts) {
   if (!get_places()) return ENOMEM;
+  hak_samples_end_peak(facts->in_use);
   hak_draft_begin(&g_writer.draft, path);
   put_types(facts->mean);
   hak_images_visit(put_image, NULL);

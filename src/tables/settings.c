@@ -263,8 +263,8 @@ int hak_settings_set(const char *name, const char *value, bool at_start) {
   const struct hak_setting_row *row = find_row(name);
   if (row == NULL) return ENOENT;
   if (row->when == HAK_SETTING_start && !at_start) return EPERM;
+  g_mode_was_named |= row->type == HAK_SETTING_mode; /* a misspelt mode, too: baseline, and no policy is written */
   if (!types[row->type].parse(row, value)) return EINVAL;
-  g_mode_was_named |= row->type == HAK_SETTING_mode;
   hak_add_release(&g_settings_generation, 1);
   return 0;
 }

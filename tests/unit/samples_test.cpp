@@ -124,6 +124,18 @@ std::map<uint64_t, Peak> peaks() {
   return found;
 }
 
+/* More is in use at the end than at any sample. */
+TEST(Table, TheEndMayBeThePeak) {
+  add(0x1000, 10, {1}, 1, 100);
+  hak_samples_lock();
+  hak_samples_end_peak(90);
+  EXPECT_EQ(g_samples.peak.in_use, 100u);
+  hak_samples_end_peak(300);
+  hak_samples_unlock();
+  EXPECT_EQ(g_samples.peak.in_use, 300u);
+  EXPECT_EQ(peaks()[1].bytes, 10);
+}
+
 /* What the counters say, not what the samples sum up to, is the peak. */
 TEST(Table, ThePeakStaysAsItWas) {
   Sample out;

@@ -19,6 +19,9 @@ const LAYERS: [&str; 13] =
 /// Files that define names of libc, or must call libc's own of the same name.
 const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "api/process.c", "api/dlopen.c"];
 
+/// Files of a libc that this crate does not serve.
+const OTHER_LIBC: [&str; 1] = ["os/libc_musl.c"];
+
 /// These names mean nothing special to the compiler: it may neither drop nor merge nor guess about them.
 const NOT_BUILTIN: [&str; 9] =
     ["malloc", "free", "calloc", "realloc", "aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"];
@@ -52,7 +55,7 @@ fn sources_of(layer: &Path) -> impl Iterator<Item = PathBuf> {
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().map_or(false, |kind| kind == "c"))
-        .filter(|path| !OVERRIDING.iter().any(|name| path.ends_with(name)))
+        .filter(|path| !OVERRIDING.iter().chain(&OTHER_LIBC).any(|name| path.ends_with(name)))
 }
 
 fn sources(root: &Path) -> Vec<PathBuf> {
