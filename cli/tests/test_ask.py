@@ -35,6 +35,7 @@ from hakmem.watching import processes
 PYTHON = "/usr/bin/python3"
 LIBRARY = str(BUILD / "libhakmem.so")
 NOBODY = 65534
+UNWINDS = "import time  # with a libgcc from the start\n"
 READY = "print('ready', flush=True); input()"
 MIXED = f"kept = [bytes(n) for n in range(1, 60000, 7)]; big = bytearray(9 << 20); gone = bytearray(7 << 20); del gone; {READY}"
 # Of a process that sleeps: states whose value may differ by what its own page was not yet written with.
@@ -44,8 +45,9 @@ ROUGH = ("metadata", "mapped", "cached")
 class Asked(Scratch):
     def started(self, code: str, *, file: str = "", **settings: str) -> subprocess.Popen[str]:
         variables = {f"HAKMEM_{name.upper()}": value for name, value in settings.items()}
+        preload = f"{LIBRARY} libgcc_s.so.1" if UNWINDS in code else LIBRARY
         process = subprocess.Popen(
-            [PYTHON, "-c", code], env=clean_environment(LD_PRELOAD=LIBRARY, PYTHONMALLOC="malloc", **variables),
+            [PYTHON, "-c", code], env=clean_environment(LD_PRELOAD=preload, PYTHONMALLOC="malloc", **variables),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         self.addCleanup(end, process)
@@ -278,7 +280,6 @@ class Listed(Asked):
         self.assertGreater(found.resident, 0)
 
 
-UNWINDS = "import ctypes, time; ctypes.CDLL('libgcc_s.so.1')\n"
 GROWS = (
     "import time\nold = [bytes(1000) for _ in range(40000)]\nkept = []\nprint('ready', flush=True)\n"
     "while True: kept.extend(bytes(3000) for _ in range(100)); time.sleep(0.01)"
@@ -325,6 +326,21 @@ class FromOutside(Asked):
             self.assertGreater(1.5 * high + (4 << 20), 0.7 * grown, "what it took just before and after is not in it")
             self.assertGreater(max(len(sample.location_id) for sample in found.profile.sample), 5)
             self.until_off(pid)
+
+    def test_a_libgcc_that_may_be_closed(self) -> None:
+        """Its unwinder is not used: the program crashes when it closes it meanwhile."""
+        pid = self.ready("import ctypes; ctypes.CDLL('libgcc_s.so.1')\n" + GROWS)
+        self.assertEqual(take(pid, 0.3).stacks, BY_FRAMES)
+
+    def test_a_program_that_switches_it_on_meanwhile(self) -> None:
+        """Then it stays on."""
+        pid = self.ready(
+            "import ctypes, time\nhak = ctypes.CDLL(None)\nkept = []\nprint('ready', flush=True)\nstart = time.time()\n"
+            "while time.time() < start + 1.0: kept.append(bytes(30000)); time.sleep(0.001)\n"
+            "hak.hak_profile_start(0)\nwhile True: kept.append(bytes(30000)); time.sleep(0.001)"
+        )
+        take(pid, 1.5)
+        self.assertEqual(switches(pid)["profile"], 1)
 
     def test_the_command(self) -> None:
         pid, out = self.ready(UNWINDS + GROWS), self.folder / "out.pb.gz"
@@ -482,7 +498,8 @@ class FromOutside(Asked):
         inside.mkdir()
         line = 'mount -t tmpfs none "$0" && cp -L /usr/bin/python3 "$0/program" && exec env "$@"'
         outer = subprocess.Popen(
-            ["unshare", "-pmf", "--mount-proc", "--kill-child", "sh", "-c", line, str(inside), f"LD_PRELOAD={LIBRARY}",
+            ["unshare", "-pmf", "--mount-proc", "--kill-child", "sh", "-c", line, str(inside),
+             f"LD_PRELOAD={LIBRARY} libgcc_s.so.1",
              "PYTHONMALLOC=malloc", str(inside / "program"), "-c", UNWINDS + GROWS],
             env=clean_environment(), stdout=subprocess.PIPE, text=True,
         )

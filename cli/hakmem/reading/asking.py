@@ -5,7 +5,8 @@
     a slow path of the process -> profile = on, answer = 1
     in the end                 <- asked = 2                 also when this command is stopped
 
-The unwinder is the one of a libgcc that the process has loaded: in the middle of malloc none can be opened. Without one
+The unwinder is the one of a libgcc that the process loaded at its start, as it cannot be closed while it runs: in the
+middle of malloc none can be opened. Without one
 stacks are by frame pointers; in a sandbox, which may forbid the kernel call that checks a page, not even that.
 """
 
@@ -22,12 +23,12 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
 from hakmem.reading.living import refuse_if_ending, refuse_if_gone
-from hakmem.reading.tables import Changed, Memory, Tables, segments_of
+from hakmem.reading.loaded import STRING_BYTES, STRINGS, STRINGS_MOST, dynamic_of, moved, stay_loaded
+from hakmem.reading.tables import Changed, Memory, Tables
 
-PT_DYNAMIC = 2
-STRINGS, SYMBOLS, STRING_BYTES = 5, 6, 10  # DT_STRTAB, DT_SYMTAB, DT_STRSZ
+SYMBOLS = 6  # DT_SYMTAB
 SYMBOL = struct.Struct("<IBBHQQ")
-DYNAMIC_MOST, SYMBOLS_MOST, STRINGS_MOST = 1 << 10, 1 << 14, 1 << 20
+SYMBOLS_MOST = 1 << 14
 LIBGCC, UNWIND, ADDRESS = "/libgcc_s.so.1", b"_Unwind_Backtrace", b"_Unwind_GetIP"
 SAMPLE, REST = 1, 2
 FRAMES, BARE = 1, 2
@@ -37,20 +38,12 @@ PAUSE_SECONDS = 0.01
 
 # ---- the unwinder ----
 
-def dynamic_of(memory: Memory, base: int) -> tuple[int, dict[int, int]]:
-    bias, found = segments_of(memory, base, PT_DYNAMIC)
-    if not found:
-        return bias, {}
-    start, length = found[0]
-    words = memory.words(start, 2 * min(DYNAMIC_MOST, length // 16))
-    return bias, {tag: value for tag, value in reversed(list(zip(words[::2], words[1::2])))}
-
-
 def functions_in(memory: Memory, base: int, names: tuple[bytes, ...]) -> dict[bytes, int]:
     """Addresses of those that the image which begins here exports. Its table of symbols ends where the strings begin,
     as linkers lay it out."""
-    bias, facts = dynamic_of(memory, base)
-    symbols, strings = (facts.get(tag, 0) + (bias if facts.get(tag, 0) < base else 0) for tag in (SYMBOLS, STRINGS))
+    bias, pairs = dynamic_of(memory, base)
+    facts = {tag: value for tag, value in reversed(pairs)}
+    symbols, strings = (moved(facts.get(tag, 0), bias, base) for tag in (SYMBOLS, STRINGS))
     count = min(SYMBOLS_MOST, (strings - symbols) // SYMBOL.size)
     if not facts or count <= 0:
         return {}
@@ -64,9 +57,10 @@ def functions_in(memory: Memory, base: int, names: tuple[bytes, ...]) -> dict[by
 
 
 def unwinder_of(memory: Memory) -> tuple[int, int]:
-    """Of a libgcc that is loaded: the function that walks the stack, and the one that tells where it is. 0, 0: none."""
+    """Of a libgcc that stays loaded: the function that walks the stack, and the one that tells where it is. 0, 0: none."""
+    paths = stay_loaded(memory)
     for area in memory.areas:
-        if area.offset == 0 and area.path.endswith(LIBGCC):
+        if area.offset == 0 and area.path.endswith(LIBGCC) and area.path in paths:
             with suppress(Changed, struct.error):
                 found = functions_in(memory, area.first, (UNWIND, ADDRESS))
                 code = [memory.area_of(found.get(name, 0)) for name in (UNWIND, ADDRESS)]
