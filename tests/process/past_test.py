@@ -69,6 +69,11 @@ class Past(LearnCase):
         self.assertLessEqual(self.left(mode="baseline"), LITTLE)
         self.assertEqual(self.runs(), 1)
 
+    def test_a_misspelt_mode_writes_nothing(self) -> None:
+        self.left()
+        self.assertIn("HAKMEM_MODE=Frozen ignored", self.falls(mode="Frozen").stderr)
+        self.assertEqual(self.runs(), 1)
+
     def test_a_limit_comes_first(self) -> None:
         self.left()
         self.assertLessEqual(self.left(HAKMEM_SOFT_LIMIT="24M"), 24)
