@@ -10,9 +10,10 @@
  *
  *           Blocks from before the request have no sample. A fork's child ends the sampling. The unwinder cannot be
  *           opened here, inside malloc, where the loader's lock may be held: the asker names the functions of a libgcc
- *           that the program loaded at its start, and so cannot close. Where the program has none, stacks are read by frame pointers, but not in a
- *           sandbox, which may end the process for the kernel call that checks a page. The asker sees a sandbox that
- *           this process was not told of, and asks for `bare`. There a child of a process of one thread samples on.
+ *           that the program loaded at its start, and so cannot close. Where the program has none, stacks are read by
+ *           frame pointers, but not in a sandbox, which may end the process for the kernel call that checks a page. The
+ *           asker sees a sandbox that this process was not told of, and asks for `bare`. There a child of a process of
+ *           one thread samples on.
  * owner     g_asked: the asker, until `asked` is 0 again.
  * orders    `asked` is written last, and exchanged for 0 (cache/account.h); `answer` is stored with release.
  * failure   A program that runs with raised rights refuses. A program without slow paths does not answer. Not guarded
