@@ -147,13 +147,25 @@ class Refusals(Asked):
         pid = self.ready()
         for value, advice in (("1\n", "sudo hakmem"), ("2\n", "sudo hakmem"), ("3\n", "before the next boot")):
             scope.write_text(value)
-            with mock.patch.object(living, "SCOPE", scope):
+            with mock.patch.object(living, "SCOPE", scope), mock.patch.object(os, "geteuid", return_value=os.getuid() or 1), \
+                    mock.patch.object(living, "is_mine", return_value=True):
                 said = living.why_forbidden(pid)
                 self.assertIn(f"ptrace_scope is {value.strip()}: ", said)
                 self.assertIn(advice, said)
                 self.assertIn("protected", living.why_forbidden(pid, attached=False))
         with mock.patch.object(os, "open", side_effect=PermissionError), self.assertRaises(Refusal):
             Memory(pid)
+
+    def test_root_of_a_container(self) -> None:
+        """It has no debugger's rights: what is missing is told, and not that root may."""
+        with mock.patch.object(os, "geteuid", return_value=0), mock.patch.object(living, "may_trace", return_value=False):
+            for attached in (True, False):
+                said = living.why_forbidden(os.getpid(), attached)
+                self.assertIn("this root lacks CAP_SYS_PTRACE", said)
+                self.assertNotIn("only root", said)
+        with mock.patch.object(os, "geteuid", return_value=0), mock.patch.object(living, "may_trace", return_value=True), \
+                mock.patch.object(living, "SCOPE", self.folder / "none"):
+            self.assertNotIn("only root", living.why_forbidden(os.getpid()))
 
     @contextmanager
     def before_reading(self, what: str, times: int = 1) -> Iterator[list[int]]:
