@@ -14,6 +14,7 @@ import unittest
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
@@ -256,7 +257,7 @@ class Narrow(unittest.TestCase):
 
 
 class Listed(Asked):
-    def listed(self, **settings: str) -> dict[int, dict[str, object]]:
+    def listed(self) -> dict[int, dict[str, Any]]:
         return {each["pid"]: each for each in json.loads(hakmem("top", "--once", "--json").stdout)}
 
     def test_watched_or_not(self) -> None:
@@ -266,13 +267,20 @@ class Listed(Asked):
         watched = self.ready(stats_file=str(self.folder / "s"), profile_table=str(self.folder / "t"))
         found = self.listed()
         self.assertNotIn(other.pid, found)
-        self.assertEqual(found[plain]["keeps"], "-")
+        self.assertIsNone(found[plain]["keeps"])
         self.assertEqual(found[watched]["keeps"], "statistics, profile")
-        self.assertGreater(found[plain]["heap_bytes"], 30 << 20)
+        self.assertGreater(found[plain]["hakmem_bytes"], 30 << 20)
         self.assertIn("bytearray(30 << 20)", str(found[plain]["command"]))
         table = hakmem("top").stdout
         self.assertRegex(table, rf"(?m)^ *{plain} +[\d.]+ MiB +[\d.]+ MiB +- +{PYTHON}")
         self.assertRegex(table, r"one of them: hakmem top \d+\n$")
+
+    def test_what_was_never_touched_is_not_resident(self) -> None:
+        pid = self.ready("import ctypes; libc = ctypes.CDLL(None); libc.calloc(300 << 20, 1); kept = bytearray(20 << 20); " + READY)
+        found = self.listed()[pid]
+        self.assertLess(found["hakmem_bytes"], found["resident_bytes"])
+        told = json.loads(hakmem("top", "--once", "--json", str(pid)).stdout)["memory"]["hakmem_bytes"]
+        self.assertLess(abs(found["hakmem_bytes"] - told), 1 << 20)
 
     def test_only_those_of_this_user(self) -> None:
         pid = self.ready()

@@ -91,6 +91,14 @@ class Musl(Scratch):
         self.assertEqual([found[about]["state"] for about in ("program", "dynamic linker")], ["ok", "ok"])
         self.assertNotIn("RTLD_DEEPBIND", found)
 
+    def test_doctor_does_not_try_it_on_a_program_of_glibc(self) -> None:
+        library = self.build_library()
+        for options in ((), ("--library", library)):
+            ended = hakmem("doctor", "--build", str(self.build), *options, self.program)
+            self.assertRegex(ended.stdout, r"(?m)^note: +library: \S+/musl/libhakmem\.so: not tried - ")
+            self.assertNotIn("invalid ELF header", ended.stdout)
+            self.assertTrue(ended.stdout.endswith("; the library was not tried\n"), ended.stdout)
+
 
 if __name__ == "__main__":
     unittest.main()

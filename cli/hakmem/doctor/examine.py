@@ -21,11 +21,14 @@ STYLES = {State.WELL: "green", State.NOTE: "cyan", State.CHANGE: "yellow", State
 
 def verdict(findings: list[Finding], command: Optional[str]) -> str:
     who = command or "programs"
+    tried = "" if any(each.about == "library" and each.state == State.WELL for each in findings) else "; the library was not tried"
     changes = sum(each.state == State.CHANGE for each in findings)
     if status_of(findings) == State.UNSERVED:
         return f"HAKMEM would not serve {who}"
     served = f"HAKMEM would serve {who}"
-    return f"{served}; {changes} thing{'s' if changes > 1 else ''} to change" if changes else f"{served}; all is well"
+    if changes:
+        return f"{served}; {changes} thing{'s' if changes > 1 else ''} to change{tried}"
+    return f"{served}{tried or '; all is well'}"
 
 
 def show_table(findings: list[Finding]) -> None:
@@ -68,7 +71,9 @@ def library_of(command: str, places: Places, build: Optional[Path], library: Opt
 def examine(command: Optional[str], as_json: bool, build: Optional[Path], library: Optional[Path]) -> int:
     """The exit status."""
     places = find_places(build, library)
-    about_program = program.findings(command, library_of(command, places, build, library)) if command is not None else []
+    if command is not None:
+        places = places._replace(so_file=library_of(command, places, build, library))
+    about_program = program.findings(command, places.so_file) if command is not None else []
     found = [*about_program, *system.findings(places)]
     if as_json:
         show_json(found, command)
