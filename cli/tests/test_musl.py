@@ -75,7 +75,7 @@ class Musl(Scratch):
         self.refused("is linked statically", self.compiled("static", NOTHING, "-static"))
 
     def test_watching_it_needs_glibc(self) -> None:
-        self.build_library()
+        """Said first: a library for it that is not there would not help."""
         for option in ("--stats", "--profile"):
             self.refused("programs of glibc", option, self.program)
 

@@ -13,11 +13,11 @@ from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
 from hakmem.base.help import folded, width
 from hakmem.base.streams import show_progress
-from hakmem.explaining.cause import STACKS_COMMAND, Cause, Change, size_of
+from hakmem.explaining.cause import Cause, Change, size_of, stacks_command
 from hakmem.explaining.causes import ordered
 from hakmem.explaining.growth import Growth, growth_lines
 from hakmem.explaining.limits import settings_text
-from hakmem.explaining.live import rounding_bound
+from hakmem.explaining.live import covers, rounding_bound, sampled_bytes
 from hakmem.explaining.look import Look, look_at
 from hakmem.reading.heap import LIVE
 
@@ -46,10 +46,12 @@ def moved(look: Look) -> Iterator[str]:
 
 def unknown(look: Look) -> Iterator[str]:
     """What cannot be had afterwards, and the command that would bring it."""
-    if not look.samples:
-        bound = rounding_bound(look)
-        yield (f"what sizes were rounded up by: of blocks in slabs at most {bytes_text(bound)}, without aligned ones; "
-               f"{STACKS_COMMAND} measures it")
+    if covers(look):
+        return
+    bound = f"of blocks in slabs at most {bytes_text(rounding_bound(look))}, without aligned ones"
+    if look.samples:
+        bound += f", and ≈ {bytes_text(look.rounding.bytes)} of the sampled {bytes_text(sampled_bytes(look))}"
+    yield f"what sizes were rounded up by: {bound}; {stacks_command(look)} measures it"
 
 
 def shared_pages(look: Look) -> Iterator[str]:
