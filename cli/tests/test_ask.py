@@ -4,6 +4,7 @@ from now on."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,11 +13,12 @@ import subprocess
 import time
 import unittest
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from rich.console import Console
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
 
 from hakmem.base.errors import Refusal
@@ -29,9 +31,11 @@ from hakmem.reading.estimate import evidence_of, range_of, sum_of
 from hakmem.reading.memory_page import LEFT_OUT, THRESHOLD_STEP, THRESHOLDS, page_in_memory
 from hakmem.reading.memory_profile import profile_in_memory
 from hakmem.reading.pprof import columns
-from hakmem.reading.stats_page import COUNTER, METADATA, Page, is_sound
+from hakmem.reading.stats_page import COUNTER, METADATA, STATE, Page, Row, is_sound
 from hakmem.reading.tables import Changed, Memory, Tables
 from hakmem.watching import processes
+from hakmem.watching.layout import Section, drawn
+from hakmem.watching.once import print_table
 
 PYTHON = "/usr/bin/python3"
 LIBRARY = str(BUILD / "libhakmem.so")
@@ -256,6 +260,23 @@ class Narrow(unittest.TestCase):
         self.assertEqual(fitting(heads, [], leave, 200), [0, 1, 2, 3, 4])
 
 
+    def test_figures_stay(self) -> None:
+        section = Section("rates", [("pages of runs given back", "12,345", "123,456,789")], ("rates", "a second", "in all"), "lrr")
+        console = Console(width=40, file=io.StringIO())
+        console.print(drawn(section))
+        shown = console.file.getvalue()
+        for figure in ("12,345", "123,456,789", "in all", "a second"):
+            self.assertIn(figure, shown)
+
+    def test_words_stay(self) -> None:
+        rows = [Row("slab_live", STATE, "bytes", 1, "bytes of live blocks in libhakmem.so's slabs, of which block/slot")]
+        said = io.StringIO()
+        with mock.patch.dict(os.environ, COLUMNS="40"), redirect_stdout(said):
+            print_table(Page("1", 0, tuple(rows), None, (), 0, True))
+        self.assertIn("libhakmem.so's", said.getvalue())
+        self.assertLessEqual(max(map(len, said.getvalue().splitlines())), 40)
+
+
 class Listed(Asked):
     def listed(self) -> dict[int, dict[str, Any]]:
         return {each["pid"]: each for each in json.loads(hakmem("top", "--once", "--json").stdout)}
@@ -274,6 +295,7 @@ class Listed(Asked):
         table = hakmem("top").stdout
         self.assertRegex(table, rf"(?m)^ *{plain} +[\d.]+ MiB +[\d.]+ MiB +- +{PYTHON}")
         self.assertRegex(table, r"one of them: hakmem top \d+\n$")
+        self.assertIn(f"{plain} ", hakmem("stats").stdout)
 
     def test_what_was_never_touched_is_not_resident(self) -> None:
         pid = self.ready("import ctypes; libc = ctypes.CDLL(None); libc.calloc(300 << 20, 1); kept = bytearray(20 << 20); " + READY)

@@ -114,6 +114,13 @@ class KnownCauses(Explained):
         self.assertRegex(text, r"not known: what sizes were rounded up by: .* hakmem exec\s+--profile")
         self.assertGreaterEqual(rounding_bound(look), size)
 
+    def test_lines_fit_a_narrow_terminal(self) -> None:
+        look, _ = self.look("burst", price="speed")
+        for columns in (40, 54):
+            with mock.patch.dict(os.environ, COLUMNS=str(columns)):
+                for line in lines_of(replace(look, modules=[]), None):
+                    self.assertLessEqual(len(line), columns, line)
+
     def test_rounding_that_is_sampled_in_part(self) -> None:
         """As after `hakmem profile PID`: the bound stays for the blocks from before."""
         look, size = self.look("rounding", profile="on", profile_bytes="16k")

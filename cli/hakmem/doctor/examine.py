@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Optional
 
-from hakmem.base.console import stdout_console
+from hakmem.base.console import NARROW, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
+from hakmem.base.help import folded
 from hakmem.doctor import program, system
 from hakmem.doctor.finding import Finding, State, status_of
 from hakmem.process.places import Places, find_places
@@ -31,7 +32,20 @@ def verdict(findings: list[Finding], command: Optional[str]) -> str:
     return f"{served}{tried or '; all is well'}"
 
 
+def show_list(findings: list[Finding], columns: int) -> None:
+    """The table on a narrow terminal."""
+    for each in findings:
+        print("\n".join(folded(printable(f"{each.state.word}: {each.about}: {each.found}"), columns)))
+        print("\n".join(folded(printable(each.means), columns, "  ")))
+        if each.change:
+            print("\n".join(folded(printable(f"→ {each.change}"), columns, "  ")))
+
+
 def show_table(findings: list[Finding]) -> None:
+    console = stdout_console()
+    if console.width < NARROW:
+        show_list(findings, console.width)
+        return
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -45,7 +59,7 @@ def show_table(findings: list[Finding]) -> None:
             means.append(f"\n→ {printable(each.change)}", style="yellow" if each.state > 0 else "")
         word = Text(each.state.word, style=STYLES[each.state])
         table.add_row(word, Text(printable(each.about)), Text(printable(each.found)), means)
-    stdout_console().print(table)
+    console.print(table)
 
 
 def show_lines(findings: list[Finding]) -> None:

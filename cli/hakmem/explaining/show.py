@@ -62,9 +62,9 @@ def shared_pages(look: Look) -> Iterator[str]:
 
 def head_lines(look: Look, columns: int) -> Iterator[str]:
     swap = f", {bytes_text(look.swap)} more in swap" if look.swap else ""
-    yield f"process {look.pid}: {bytes_text(look.rss)} resident (Pss {bytes_text(look.pss)}){swap}"
+    yield from hanging(f"process {look.pid}: {bytes_text(look.rss)} resident (Pss {bytes_text(look.pss)}){swap}", "", columns)
     yield look.command if len(look.command) <= columns else f"{look.command[:columns - 3]}..."
-    yield f"served by HAKMEM: {counted(blocks_of(look), 'live block', 'live blocks')} in its tables"
+    yield from hanging(f"served by HAKMEM: {counted(blocks_of(look), 'live block', 'live blocks')} in its tables", "", columns)
 
 
 def foot_lines(look: Look) -> Iterator[str]:
@@ -82,7 +82,10 @@ def change_text(change: Change) -> str:
 
 def row_lines(look: Look, cause: Cause, growth: Optional[Growth], columns: int) -> Iterator[str]:
     size = size_of(look, cause.part)
-    yield f"{bytes_text(size):>10}  {size / look.rss:4.0%}  {cause.title}"
+    head = f"{bytes_text(size):>10}  {size / look.rss:4.0%}  "
+    first, *others = figures_whole(cause.title, columns - len(head))
+    yield f"{head}{first}"
+    yield from (f"{'':{len(head)}}{line}" for line in others)
     reasons = [*cause.reasons(look), *(growth_lines(growth, cause.part) if growth else ())]
     for text in reasons:
         yield from hanging(text, INDENT, columns)
