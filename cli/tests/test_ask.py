@@ -4,6 +4,7 @@ from now on."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -12,10 +13,12 @@ import subprocess
 import time
 import unittest
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
+from rich.console import Console
 from support import BUILD, COMMAND, ROOT, Scratch, clean_environment, end, hakmem, line_of
 
 from hakmem.base.errors import Refusal
@@ -28,9 +31,11 @@ from hakmem.reading.estimate import evidence_of, range_of, sum_of
 from hakmem.reading.memory_page import LEFT_OUT, THRESHOLD_STEP, THRESHOLDS, page_in_memory
 from hakmem.reading.memory_profile import profile_in_memory
 from hakmem.reading.pprof import columns
-from hakmem.reading.stats_page import COUNTER, METADATA, Page, is_sound
+from hakmem.reading.stats_page import COUNTER, METADATA, STATE, Page, Row, is_sound
 from hakmem.reading.tables import Changed, Memory, Tables
 from hakmem.watching import processes
+from hakmem.watching.layout import Section, drawn
+from hakmem.watching.once import print_table
 
 PYTHON = "/usr/bin/python3"
 LIBRARY = str(BUILD / "libhakmem.so")
@@ -149,13 +154,25 @@ class Refusals(Asked):
         pid = self.ready()
         for value, advice in (("1\n", "sudo hakmem"), ("2\n", "sudo hakmem"), ("3\n", "before the next boot")):
             scope.write_text(value)
-            with mock.patch.object(living, "SCOPE", scope):
+            with mock.patch.object(living, "SCOPE", scope), mock.patch.object(os, "geteuid", return_value=os.getuid() or 1), \
+                    mock.patch.object(living, "is_mine", return_value=True):
                 said = living.why_forbidden(pid)
                 self.assertIn(f"ptrace_scope is {value.strip()}: ", said)
                 self.assertIn(advice, said)
                 self.assertIn("protected", living.why_forbidden(pid, attached=False))
         with mock.patch.object(os, "open", side_effect=PermissionError), self.assertRaises(Refusal):
             Memory(pid)
+
+    def test_root_of_a_container(self) -> None:
+        """It has no debugger's rights: what is missing is told, and not that root may."""
+        with mock.patch.object(os, "geteuid", return_value=0), mock.patch.object(living, "may_trace", return_value=False):
+            for attached in (True, False):
+                said = living.why_forbidden(os.getpid(), attached)
+                self.assertIn("this root lacks CAP_SYS_PTRACE", said)
+                self.assertNotIn("only root", said)
+        with mock.patch.object(os, "geteuid", return_value=0), mock.patch.object(living, "may_trace", return_value=True), \
+                mock.patch.object(living, "SCOPE", self.folder / "none"):
+            self.assertNotIn("only root", living.why_forbidden(os.getpid()))
 
     @contextmanager
     def before_reading(self, what: str, times: int = 1) -> Iterator[list[int]]:
@@ -245,8 +262,25 @@ class Narrow(unittest.TestCase):
         self.assertEqual(fitting(heads, [], leave, 200), [0, 1, 2, 3, 4])
 
 
+    def test_figures_stay(self) -> None:
+        section = Section("rates", [("pages of runs given back", "12,345", "123,456,789")], ("rates", "a second", "in all"), "lrr")
+        console = Console(width=40, file=io.StringIO())
+        console.print(drawn(section))
+        shown = console.file.getvalue()
+        for figure in ("12,345", "123,456,789", "in all", "a second"):
+            self.assertIn(figure, shown)
+
+    def test_words_stay(self) -> None:
+        rows = [Row("slab_live", STATE, "bytes", 1, "bytes of live blocks in libhakmem.so's slabs, of which block/slot")]
+        said = io.StringIO()
+        with mock.patch.dict(os.environ, COLUMNS="40"), redirect_stdout(said):
+            print_table(Page("1", 0, tuple(rows), None, (), 0, True))
+        self.assertIn("libhakmem.so's", said.getvalue())
+        self.assertLessEqual(max(map(len, said.getvalue().splitlines())), 40)
+
+
 class Listed(Asked):
-    def listed(self, **settings: str) -> dict[int, dict[str, object]]:
+    def listed(self) -> dict[int, dict[str, Any]]:
         return {each["pid"]: each for each in json.loads(hakmem("top", "--once", "--json").stdout)}
 
     def test_watched_or_not(self) -> None:
@@ -256,13 +290,21 @@ class Listed(Asked):
         watched = self.ready(stats_file=str(self.folder / "s"), profile_table=str(self.folder / "t"))
         found = self.listed()
         self.assertNotIn(other.pid, found)
-        self.assertEqual(found[plain]["keeps"], "-")
+        self.assertIsNone(found[plain]["keeps"])
         self.assertEqual(found[watched]["keeps"], "statistics, profile")
-        self.assertGreater(found[plain]["heap_bytes"], 30 << 20)
+        self.assertGreater(found[plain]["hakmem_bytes"], 30 << 20)
         self.assertIn("bytearray(30 << 20)", str(found[plain]["command"]))
         table = hakmem("top").stdout
         self.assertRegex(table, rf"(?m)^ *{plain} +[\d.]+ MiB +[\d.]+ MiB +- +{PYTHON}")
         self.assertRegex(table, r"one of them: hakmem top \d+\n$")
+        self.assertIn(f"{plain} ", hakmem("stats").stdout)
+
+    def test_what_was_never_touched_is_not_resident(self) -> None:
+        pid = self.ready("import ctypes; libc = ctypes.CDLL(None); libc.calloc(300 << 20, 1); kept = bytearray(20 << 20); " + READY)
+        found = self.listed()[pid]
+        self.assertLess(found["hakmem_bytes"], found["resident_bytes"])
+        told = json.loads(hakmem("top", "--once", "--json", str(pid)).stdout)["memory"]["hakmem_bytes"]
+        self.assertLess(abs(found["hakmem_bytes"] - told), 1 << 20)
 
     def test_only_those_of_this_user(self) -> None:
         pid = self.ready()

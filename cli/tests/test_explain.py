@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import time
 import unittest
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Optional
 from unittest import mock
@@ -22,7 +24,7 @@ from hakmem.explaining.cause import TRIM, size_of
 from hakmem.explaining.causes import CAUSES, ordered
 from hakmem.explaining.free import slabs_text
 from hakmem.explaining.growth import Growth, growth_lines
-from hakmem.explaining.holders import SAMPLES_LEAST, estimate_of
+from hakmem.explaining.holders import SAMPLES_LEAST, by_stack, estimate_of
 from hakmem.explaining.live import rounding_bound
 from hakmem.explaining.look import Look, look_at
 from hakmem.explaining.outside import pieces_of
@@ -111,6 +113,24 @@ class KnownCauses(Explained):
         text = " ".join(lines_of(look, None))
         self.assertRegex(text, r"not known: what sizes were rounded up by: .* hakmem exec\s+--profile")
         self.assertGreaterEqual(rounding_bound(look), size)
+
+    def test_lines_fit_a_narrow_terminal(self) -> None:
+        look, _ = self.look("burst", price="speed")
+        for columns in (40, 54):
+            with mock.patch.dict(os.environ, COLUMNS=str(columns)):
+                for line in lines_of(replace(look, modules=[]), None):
+                    self.assertLessEqual(len(line), columns, line)
+
+    def test_rounding_that_is_sampled_in_part(self) -> None:
+        """As after `hakmem profile PID`: the bound stays for the blocks from before."""
+        look, size = self.look("rounding", profile="on", profile_bytes="16k")
+        few = look.samples[:20]
+        part = replace(look, samples=few, holders=by_stack(few, 16 << 10), rounding=estimate_of(few, lambda each: 15, 16 << 10))
+        text = " ".join(" ".join(lines_of(part, None)).split())
+        bound = re.search(r"not known: what sizes were rounded up by: of blocks in slabs at most ([\d.]+) MiB, .* of the sampled ", text)
+        assert bound is not None, text
+        self.assertGreaterEqual(float(bound[1]) * MIB, 0.9 * size)
+        self.assertNotIn("what sizes were rounded up by", " ".join(lines_of(look, None)))
 
     def test_a_burst(self) -> None:
         look, size = self.look("burst", price="speed")

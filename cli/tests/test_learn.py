@@ -104,7 +104,7 @@ class Rings(Scratch):
                 ring_of(data[:end], 3, "it")
 
     def test_a_process_that_writes_none_is_told_how(self) -> None:
-        self.assertIn("HAKMEM_DECISIONS_FILE=", hakmem("decisions", str(os.getpid())).stderr)
+        self.assertIn("hakmem exec --set mode=evolving --set lab_learn_keep=on --set decisions_file=", hakmem("decisions", str(os.getpid())).stderr)
 
 
 class Learning(Scratch):
@@ -127,7 +127,7 @@ class Learning(Scratch):
         said = self.learn(BLOCKS, "--runs", "2").stderr
         second = read_policy(self.policy)
         self.assertGreater(second.rows[0].weight, first.rows[0].weight)
-        self.assertIn(f"HAKMEM_MODE=frozen HAKMEM_POLICY_FILE='{self.policy}'", said)
+        self.assertIn(f"hakmem exec --set mode=frozen --set 'policy_file={self.policy}' -- {PYTHON}", said)
         self.assertRegex(said, r"by break-even, 0\.\d+ of it")
         self.assertRegex(said, r"in the last run: [1-9]\d* waits")
 
@@ -161,7 +161,7 @@ class Learning(Scratch):
         names = sorted(file.name for file in folder.iterdir())
         self.assertEqual(len(names), 2, names)
         self.assertRegex(" ".join(names), r"\Aperl-[0-9a-f]{16}\.policy python3[.\d]*-[0-9a-f]{16}\.policy\Z")
-        self.assertIn(f"HAKMEM_POLICY_FILE='{folder}/'", said.stderr)
+        self.assertIn(f"hakmem exec --set 'policy_file={folder}/' -- {PYTHON}", said.stderr)
         self.assertEqual(hakmem("learn", *words[:3], str(folder), *words[4:]).returncode, 0, "it need not end in /")
         (folder / "zz.policy").write_text("no policy")
         table = hakmem("policy", str(folder)).stdout

@@ -75,7 +75,7 @@ class Musl(Scratch):
         self.refused("is linked statically", self.compiled("static", NOTHING, "-static"))
 
     def test_watching_it_needs_glibc(self) -> None:
-        self.build_library()
+        """Said first: a library for it that is not there would not help."""
         for option in ("--stats", "--profile"):
             self.refused("programs of glibc", option, self.program)
 
@@ -90,6 +90,14 @@ class Musl(Scratch):
         found = self.doctored()
         self.assertEqual([found[about]["state"] for about in ("program", "dynamic linker")], ["ok", "ok"])
         self.assertNotIn("RTLD_DEEPBIND", found)
+
+    def test_doctor_does_not_try_it_on_a_program_of_glibc(self) -> None:
+        library = self.build_library()
+        for options in ((), ("--library", library)):
+            ended = hakmem("doctor", "--build", str(self.build), *options, self.program)
+            self.assertRegex(ended.stdout, r"(?m)^note: +library: \S+/musl/libhakmem\.so: not tried - ")
+            self.assertNotIn("invalid ELF header", ended.stdout)
+            self.assertTrue(ended.stdout.endswith("; the library was not tried\n"), ended.stdout)
 
 
 if __name__ == "__main__":

@@ -266,7 +266,7 @@ class Refused(Shown):
         self.assertEqual((page.extents, page.left_out), ((Extent(1, 2, 3),), 5))
 
     def test_wrong_use(self) -> None:
-        for wrong in (("stats",), ("stats", "1", "--json", "--prometheus"), ("top", "x"), ("top", "0"),
+        for wrong in (("stats", "1", "--json", "--prometheus"), ("top", "x"), ("top", "0"),
                       ("top", "--prometheus"), ("top", "--json"), ("top", "--once", "--json", "--prometheus", "1"), ("top", "--json", "1"),
                       ("top", "--prometheus", "1")):
             self.refused(*wrong)

@@ -22,6 +22,7 @@ from hakmem.base.exit import printable
 
 STDOUT_COLUMNS, STDERR_COLUMNS = 160, 100
 COLUMNS_MOST = 10_000
+NARROW = 72  # columns, below which a table with a text beside figures is a list
 WORD = 12
 
 

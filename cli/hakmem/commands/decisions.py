@@ -27,8 +27,8 @@ COMMAND = Command(
     "decisions",
     """Say which keep times a process chose anew, and from how many waits.
 
-    The process runs with HAKMEM_MODE=evolving or shadow, HAKMEM_LAB_LEARN_KEEP=on and HAKMEM_DECISIONS_FILE=FILE; the last
-    512 are kept.""",
+    The process is started with hakmem exec --set mode=evolving --set lab_learn_keep=on --set decisions_file=FILE -- PROGRAM
+    (mode=shadow decides, too, and does nothing of it); the last 512 are kept, in FILE.PID.""",
     "0 it was printed, or is the same; 1 what was decided anew differs; 2 bad usage, no such process or file.",
     perform,
     (

@@ -34,7 +34,8 @@ COMMAND = Command(
     The program has this command's own input and output. Each run goes on from the policy of the one before.
 
     With -o FOLDER/ every program that the command starts learns in a file of its own there: hakmem learn -o policies/ --
-    make -j2. The settings HAKMEM_MODE=evolving and HAKMEM_POLICY_FILE=FOLDER/ do the same without this command.""",
+    make -j2. The same without this command: hakmem exec --set policy_file=FOLDER/ -- PROGRAM, which also goes on from it.
+    A single policy is used with hakmem exec --set mode=frozen --set policy_file=FILE -- PROGRAM.""",
     "0 learnt; the program's own when it fails; 1 the policy cannot be written; 2 bad usage, or a program that cannot be "
     "preloaded; 3 it wrote no policy; 126 and 127 as in a shell; 130 after Ctrl-C (what whole runs learnt is kept).",
     perform,

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 from typing import Optional
 
-from hakmem.base.console import stdout_console
+from hakmem.base.console import NARROW, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
+from hakmem.base.help import folded
 from hakmem.doctor import program, system
 from hakmem.doctor.finding import Finding, State, status_of
 from hakmem.process.places import Places, find_places
@@ -21,14 +22,30 @@ STYLES = {State.WELL: "green", State.NOTE: "cyan", State.CHANGE: "yellow", State
 
 def verdict(findings: list[Finding], command: Optional[str]) -> str:
     who = command or "programs"
+    tried = "" if any(each.about == "library" and each.state == State.WELL for each in findings) else "; the library was not tried"
     changes = sum(each.state == State.CHANGE for each in findings)
     if status_of(findings) == State.UNSERVED:
         return f"HAKMEM would not serve {who}"
     served = f"HAKMEM would serve {who}"
-    return f"{served}; {changes} thing{'s' if changes > 1 else ''} to change" if changes else f"{served}; all is well"
+    if changes:
+        return f"{served}; {changes} thing{'s' if changes > 1 else ''} to change{tried}"
+    return f"{served}{tried or '; all is well'}"
+
+
+def show_list(findings: list[Finding], columns: int) -> None:
+    """The table on a narrow terminal."""
+    for each in findings:
+        print("\n".join(folded(printable(f"{each.state.word}: {each.about}: {each.found}"), columns)))
+        print("\n".join(folded(printable(each.means), columns, "  ")))
+        if each.change:
+            print("\n".join(folded(printable(f"→ {each.change}"), columns, "  ")))
 
 
 def show_table(findings: list[Finding]) -> None:
+    console = stdout_console()
+    if console.width < NARROW:
+        show_list(findings, console.width)
+        return
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -42,7 +59,7 @@ def show_table(findings: list[Finding]) -> None:
             means.append(f"\n→ {printable(each.change)}", style="yellow" if each.state > 0 else "")
         word = Text(each.state.word, style=STYLES[each.state])
         table.add_row(word, Text(printable(each.about)), Text(printable(each.found)), means)
-    stdout_console().print(table)
+    console.print(table)
 
 
 def show_lines(findings: list[Finding]) -> None:
@@ -68,7 +85,9 @@ def library_of(command: str, places: Places, build: Optional[Path], library: Opt
 def examine(command: Optional[str], as_json: bool, build: Optional[Path], library: Optional[Path]) -> int:
     """The exit status."""
     places = find_places(build, library)
-    about_program = program.findings(command, library_of(command, places, build, library)) if command is not None else []
+    if command is not None:
+        places = places._replace(so_file=library_of(command, places, build, library))
+    about_program = program.findings(command, places.so_file) if command is not None else []
     found = [*about_program, *system.findings(places)]
     if as_json:
         show_json(found, command)

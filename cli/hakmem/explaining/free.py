@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from hakmem.base.figures import bytes_text, counted
 from hakmem.explaining.cause import (
-    ROWS, STACKS_COMMAND, TRIM, Change, age_text, class_text, estimate_text, setting_text, size_of,
+    ROWS, TRIM, Change, age_text, class_text, estimate_text, setting_text, size_of, stacks_command,
 )
 from hakmem.explaining.holders import by_stack, freed_beside
 from hakmem.explaining.limits import LEAN, LEARNT, value_text
@@ -65,7 +65,7 @@ def holes_changes(look: Look) -> Iterator[Change]:
     how = f"in an array of their own, or by a size above {size:,} B"
     yield Change(f"keep blocks of up to {size:,} B that last apart from the others: {how}", size_of(look, HOLES), True)
     if not look.samples:
-        yield Change(f"which stacks hold them, and for how long, is not recorded; {STACKS_COMMAND} brings it", 0)
+        yield Change(f"which stacks hold them, and for how long, is not recorded; {stacks_command(look)} brings it", 0)
 
 
 # ---- caches ----

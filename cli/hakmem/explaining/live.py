@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from hakmem.base.figures import bytes_text, counted
-from hakmem.explaining.cause import ROWS, STACKS_COMMAND, Change, age_text, class_text, estimate_text, size_of
+from hakmem.explaining.cause import ROWS, Change, age_text, class_text, estimate_text, size_of, stacks_command
 from hakmem.explaining.look import Look
 from hakmem.reading.heap import LIVE
 
@@ -28,15 +28,24 @@ def live_by_size(look: Look) -> Iterator[str]:
         yield f"{text}, {bytes_text(size)}"
 
 
+def sampled_bytes(look: Look) -> int:
+    """That the samples of live blocks stand for."""
+    return sum(holder.size.bytes for holder in look.holders)
+
+
+def covers(look: Look) -> bool:
+    """Whether samples stand for most live bytes: they do not where sampling began late, as by `hakmem profile PID`."""
+    return bool(look.samples) and sampled_bytes(look) >= COVERED * size_of(look, LIVE)
+
+
 def live_stacks(look: Look) -> Iterator[str]:
     for holder in look.holders[:ROWS]:
         oldest = f"the oldest is {age_text(holder.oldest_s)} old"
         yield f"{look.stack(holder.stack)}: {estimate_text(look, holder.size)}; {oldest}"
-    total = sum(holder.size.bytes for holder in look.holders)
-    if look.samples and total < COVERED * size_of(look, LIVE):
-        yield f"samples stand for ≈ {bytes_text(total)} of it: older blocks than the sampling have no stack"
+    if look.samples and not covers(look):
+        yield f"samples stand for ≈ {bytes_text(sampled_bytes(look))} of it: older blocks than the sampling have no stack"
     if not look.samples:
-        yield f"stacks of blocks are not recorded without a profile; {STACKS_COMMAND} brings them"
+        yield f"stacks of blocks are not recorded without a profile; {stacks_command(look)} brings them"
 
 
 def live_reasons(look: Look) -> Iterator[str]:
@@ -53,7 +62,8 @@ def live_changes(look: Look) -> Iterator[Change]:
 # ---- rounding ----
 
 def rounding_reasons(look: Look) -> Iterator[str]:
-    yield f"sizes are rounded up to classes, and to whole pages: {estimate_text(look, look.rounding)}"
+    of = "" if covers(look) else f"of the sampled {bytes_text(sampled_bytes(look))} "
+    yield f"sizes are rounded up to classes, and to whole pages: {of}{estimate_text(look, look.rounding)}"
 
 
 def rounding_changes(look: Look) -> Iterator[Change]:

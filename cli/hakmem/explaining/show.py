@@ -13,11 +13,11 @@ from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
 from hakmem.base.help import folded, width
 from hakmem.base.streams import show_progress
-from hakmem.explaining.cause import STACKS_COMMAND, Cause, Change, size_of
+from hakmem.explaining.cause import Cause, Change, size_of, stacks_command
 from hakmem.explaining.causes import ordered
 from hakmem.explaining.growth import Growth, growth_lines
 from hakmem.explaining.limits import settings_text
-from hakmem.explaining.live import rounding_bound
+from hakmem.explaining.live import covers, rounding_bound, sampled_bytes
 from hakmem.explaining.look import Look, look_at
 from hakmem.reading.heap import LIVE
 
@@ -46,10 +46,12 @@ def moved(look: Look) -> Iterator[str]:
 
 def unknown(look: Look) -> Iterator[str]:
     """What cannot be had afterwards, and the command that would bring it."""
-    if not look.samples:
-        bound = rounding_bound(look)
-        yield (f"what sizes were rounded up by: of blocks in slabs at most {bytes_text(bound)}, without aligned ones; "
-               f"{STACKS_COMMAND} measures it")
+    if covers(look):
+        return
+    bound = f"of blocks in slabs at most {bytes_text(rounding_bound(look))}, without aligned ones"
+    if look.samples:
+        bound += f", and ≈ {bytes_text(look.rounding.bytes)} of the sampled {bytes_text(sampled_bytes(look))}"
+    yield f"what sizes were rounded up by: {bound}; {stacks_command(look)} measures it"
 
 
 def shared_pages(look: Look) -> Iterator[str]:
@@ -60,9 +62,9 @@ def shared_pages(look: Look) -> Iterator[str]:
 
 def head_lines(look: Look, columns: int) -> Iterator[str]:
     swap = f", {bytes_text(look.swap)} more in swap" if look.swap else ""
-    yield f"process {look.pid}: {bytes_text(look.rss)} resident (Pss {bytes_text(look.pss)}){swap}"
+    yield from hanging(f"process {look.pid}: {bytes_text(look.rss)} resident (Pss {bytes_text(look.pss)}){swap}", "", columns)
     yield look.command if len(look.command) <= columns else f"{look.command[:columns - 3]}..."
-    yield f"served by HAKMEM: {counted(blocks_of(look), 'live block', 'live blocks')} in its tables"
+    yield from hanging(f"served by HAKMEM: {counted(blocks_of(look), 'live block', 'live blocks')} in its tables", "", columns)
 
 
 def foot_lines(look: Look) -> Iterator[str]:
@@ -80,7 +82,10 @@ def change_text(change: Change) -> str:
 
 def row_lines(look: Look, cause: Cause, growth: Optional[Growth], columns: int) -> Iterator[str]:
     size = size_of(look, cause.part)
-    yield f"{bytes_text(size):>10}  {size / look.rss:4.0%}  {cause.title}"
+    head = f"{bytes_text(size):>10}  {size / look.rss:4.0%}  "
+    first, *others = figures_whole(cause.title, columns - len(head))
+    yield f"{head}{first}"
+    yield from (f"{'':{len(head)}}{line}" for line in others)
     reasons = [*cause.reasons(look), *(growth_lines(growth, cause.part) if growth else ())]
     for text in reasons:
         yield from hanging(text, INDENT, columns)

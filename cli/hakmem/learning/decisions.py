@@ -29,6 +29,7 @@ from hakmem.reading.names import Mapping, Name, demangled, mappings_of, name_of
 if TYPE_CHECKING:
     from rich.table import Table
 
+START = "hakmem exec --set mode=evolving --set lab_learn_keep=on --set decisions_file=FILE -- PROGRAM"
 MAGIC = b"HAKDEC01"
 HEADER = struct.Struct("<8sIIQ")
 ROW = struct.Struct("<QQQQIIIIBBB5x")
@@ -149,8 +150,7 @@ def read_ring(file: Path, name: str) -> Ring:
 
 def file_of_process(pid: int) -> tuple[Path, str, str]:
     """The file, its name there, and what the process has mapped."""
-    start = "start it with HAKMEM_MODE=evolving HAKMEM_DECISIONS_FILE=FILE"
-    return mapped_file(pid, MAGIC, f"process {pid} writes no decisions down: {start}")
+    return mapped_file(pid, MAGIC, f"process {pid} writes no decisions down: start it with {START}")
 
 
 def find_ring(asked: str) -> Ring:

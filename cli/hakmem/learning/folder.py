@@ -17,7 +17,7 @@ from hakmem.base.errors import NOT_PROVEN, Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import counted
 from hakmem.base.streams import bar, show_progress
-from hakmem.learning.learn import run_once
+from hakmem.learning.learn import run_once, use_text
 from hakmem.learning.policy import Policy, next_run, read_policy
 from hakmem.process.program import Program, refuse_unless_preloadable
 from hakmem.tracing.trace import PATH_MOST
@@ -73,7 +73,7 @@ def learn_all(library: Path, order: Order) -> int:
     say = stderr_console().print
     say(f"\nhakmem learn: {order.program}")
     say(f"{counted(len(changed), 'program', 'programs')} learnt: hakmem policy {printable(shlex.quote(str(order.folder)))}")
-    say(f"use it, and go on: HAKMEM_MODE=evolving HAKMEM_POLICY_FILE={printable(shlex.quote(f'{folder}/'))} {order.program}")
+    say(f"use it, and go on: {printable(use_text({'policy_file': f'{folder}/'}, order.program))}")
     return 0
 
 

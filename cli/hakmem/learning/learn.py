@@ -121,6 +121,12 @@ def paid_text(counts: Counts) -> str:
     return f"{paid / 1e6:,.1f} ms as learnt, {base / 1e6:,.1f} ms by break-even{ratio} (rent and fetching, as modelled)"
 
 
+def use_text(settings: dict[str, str], program: Program) -> str:
+    """The command that runs `program` on HAKMEM with these settings."""
+    pairs = " ".join(f"--set {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
+    return f"hakmem exec {pairs} -- {program}"
+
+
 def print_summary(order: Order, counts: Counts) -> None:
     policy = read_policy(order.file)
     heard, skipped = counts["learn_waits"], counts["learn_skipped"]
@@ -132,8 +138,8 @@ def print_summary(order: Order, counts: Counts) -> None:
     console.print(f"keep times: {arms_text(policy)}")
     console.print(f"paid in the last run: {paid_text(counts)}")
     console.print(f"learnt from in the last run: {heard:,} waits; {skipped:,} frees and requests had no time left for it")
-    file = shlex.quote(str(order.file.absolute()))
-    console.print(f"use it: HAKMEM_MODE=frozen HAKMEM_POLICY_FILE={printable(file)} {order.program}")
+    use = use_text({"mode": "frozen", "policy_file": str(order.file.absolute())}, order.program)
+    console.print(f"use it: {printable(use)}", markup=False, highlight=False, soft_wrap=True)
 
 
 def refuse_unknown(mode: str) -> None:

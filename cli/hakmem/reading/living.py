@@ -22,6 +22,8 @@ ADVICE = {
     "1": "run hakmem as root (sudo hakmem ...), or sysctl kernel.yama.ptrace_scope=0 first",
     "2": "run hakmem as root (sudo hakmem ...)", "3": "nobody may before the next boot of the machine",
 }
+CAP_SYS_PTRACE = 19  # its bit
+CONTAINER_ADVICE = "start the container with --cap-add SYS_PTRACE, or run hakmem outside of it"
 
 
 def facts_of(pid: int) -> dict[str, str]:
@@ -92,6 +94,11 @@ def is_mine(pid: int) -> bool:
         return True
 
 
+def may_trace() -> bool:
+    """Whether this command has CAP_SYS_PTRACE, which root in a container mostly lacks."""
+    return bool(int(facts_of(os.getpid()).get("CapEff", "0"), 16) >> CAP_SYS_PTRACE & 1)
+
+
 def why_forbidden(pid: int, attached: bool = True) -> str:
     """In one line, with what to do. attached: what was refused takes the rights of a debugger, as memory does; else
     those of a reader of /proc, which Yama leaves alone."""
@@ -101,6 +108,10 @@ def why_forbidden(pid: int, attached: bool = True) -> str:
         scope = "0"
     if not is_mine(pid):
         return f"process {pid} is another user's: only that user and root may look into it (sudo hakmem ...)"
+    if os.geteuid() == 0 and scope != "3" and not may_trace():
+        return f"process {pid}: its memory cannot be read, as this root lacks CAP_SYS_PTRACE: {CONTAINER_ADVICE}"
     if scope in ADVICE:
         return f"process {pid}: its memory cannot be read, as kernel.yama.ptrace_scope is {scope}: {ADVICE[scope]}"
+    if os.geteuid() == 0:
+        return f"process {pid} is protected from root, too, as by a security module or a user namespace"
     return f"process {pid} is protected, as programs with raised rights are: only root may look into it (sudo hakmem ...)"

@@ -21,10 +21,10 @@ from typing import NamedTuple, NoReturn, Optional
 from hakmem.base import streams
 from hakmem.base.errors import CANNOT_EXECUTE, Refusal
 from hakmem.base.extras import needs
-from hakmem.process.executable import SHELL, executable_file, found_file
+from hakmem.process.executable import SHELL, executable_file, found_file, loaded_file
 from hakmem.process.places import existing, find_folder, find_library
 from hakmem.process.preload import callers_preloads, is_allocator, preload_value
-from hakmem.process.preloadable import is_for_musl, library_for, refuse_unless_served
+from hakmem.process.preloadable import is_for_musl, is_program_of_musl, library_for, refuse_unless_served
 
 PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -162,13 +162,21 @@ def attending(order: Order, attendant: Path) -> list[str]:
     return [*words, *(["-c"] if order.children else []), "-p", order.profile, "-i", sys.executable, "-m", str(Path(__file__).resolve().parents[1])]
 
 
+def refuse_if_not_watched(order: Order, path: Path) -> None:
+    """Before a library for its libc is looked for."""
+    options = [name for name, asked in (("--stats", order.stats), ("--profile", order.profile is not None)) if asked]
+    if options and is_program_of_musl(path):
+        instead = "--set profile_file=FILE writes a profile to FILE.PID at its end" if order.profile is not None else \
+            "--set counters_file=FILE writes its counters to FILE.PID"
+        watch = f"{' and '.join(options)} watch{'es' * (len(options) == 1)}"
+        raise Refusal(f"{order.command[0]}: {path.name} is linked with musl, and {watch} by programs of glibc: {instead}")
+
+
 def execute(order: Order) -> NoReturn:
     name = order.command[0]
-    executable_file(name)
+    refuse_if_not_watched(order, loaded_file(executable_file(name)))
     library, base = library_for(name, order.build, order.library), dict(os.environ)
     refuse_unless_served(name, library)
-    if is_for_musl(library) and (order.stats or order.profile is not None):
-        raise Refusal("--stats and --profile watch by programs of glibc, and this one is of musl: --set profile_file=FILE profiles it")
     settings = settings_of(order.mode, order.price, order.settings)
     if order.profile is not None:
         check_profile(order.profile)

@@ -41,10 +41,11 @@ def bold(cell: Cell) -> Text:
 
 
 def drawn(section: Section) -> Table:
-    """A narrow terminal cuts the last column."""
-    table, last = Table.grid(padding=(0, 2)), len(section.justify) - 1
+    """A narrow terminal cuts the last column; where that has figures, the labels of the first one."""
+    table = Table.grid(padding=(0, 2))
+    cut = 0 if section.justify.endswith("r") else len(section.justify) - 1
     for number, side in enumerate(section.justify):
-        table.add_column(justify="right" if side == "r" else "left", no_wrap=number < last, overflow="ellipsis")
+        table.add_column(justify="right" if side == "r" else "left", no_wrap=number != cut, overflow="ellipsis")
     for row in [tuple(map(bold, section.heads))] * bool(section.heads) + section.rows:
         table.add_row(*(unfolded(cell) for cell in row))
     return table

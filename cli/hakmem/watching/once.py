@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Optional
 
+from hakmem.base.exit import printable
+from hakmem.base.help import folded
 from hakmem.reading.find_page import find_page
 from hakmem.reading.memory import Part, Waterfall, waterfall_from, waterfall_of
 from hakmem.reading.resident import mappings_of
@@ -115,15 +117,26 @@ def print_memory(memory: Waterfall) -> None:
     from rich import box
     from rich.table import Table
 
-    from hakmem.base.console import stdout_console
+    from hakmem.base.console import NARROW, stdout_console
 
+    console = stdout_console()
+    if console.width < NARROW:
+        print_list(memory_lines(memory), console.width)
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("memory", no_wrap=True)
     table.add_column("bytes", justify="right", no_wrap=True)
     table.add_column("what", overflow="fold")
     for label, bytes_, help_ in memory_lines(memory):
         table.add_row(label, f"{bytes_:,}", help_)
-    stdout_console().print(table)
+    console.print(table)
+
+
+def print_list(rows: Iterable[tuple[str, int, str]], columns: int) -> None:
+    """A table's rows on a narrow terminal: what each is, below it."""
+    for label, value, help_ in rows:
+        print(f"{label}: {value:,}")
+        print("\n".join(folded(printable(help_), columns, "  ")))
 
 
 def memory_lines(memory: Waterfall) -> Iterator[tuple[str, int, str]]:
@@ -144,16 +157,19 @@ def print_table(page: Page) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from hakmem.base.console import stdout_console
+    from hakmem.base.console import NARROW, stdout_console
 
+    console, rows = stdout_console(), [row for row in page.rows if row.value or row.kind != COUNTER]
+    if console.width < NARROW:
+        print_list(((row.name, row.value, row.help) for row in rows), console.width)
+        return
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("name", no_wrap=True)
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("what", overflow="fold")
-    for row in page.rows:
-        if row.value or row.kind != COUNTER:
-            table.add_row(row.name, f"{row.value:,}", Text(row.help))
-    stdout_console().print(table)
+    for row in rows:
+        table.add_row(row.name, f"{row.value:,}", Text(row.help))
+    console.print(table)
 
 
 def show(asked: str, as_json: bool, prometheus: bool) -> int:

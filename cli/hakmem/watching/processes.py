@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem top` without a process: those that run on HAKMEM, whatever they were started with, the largest first.
 
-    /proc/PID/maps -> an image with HAKMEM's note -> its tables -> what its heap holds
+    /proc/PID/maps -> an image with HAKMEM's note -> its tables -> where its memory lies; smaps, pagemap -> what of it is resident
                    -> a statistics file, or a table of samples, that it has mapped
 """
 
@@ -20,8 +20,11 @@ from hakmem.base.console import stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text
+from hakmem.reading.heap import OWN, big_spans, own_spans
 from hakmem.reading.mapped import find_mapped
-from hakmem.reading.stats_page import MAGIC
+from hakmem.reading.memory import counted, stretches
+from hakmem.reading.resident import mappings_of
+from hakmem.reading.stats_page import BIG, MAGIC, METADATA, RUNS, Extent
 from hakmem.reading.table_file import ANY_VERSION
 from hakmem.reading.tables import Changed, Memory, Tables
 from hakmem.watching.layout import Cell, Section, drawn
@@ -34,8 +37,8 @@ NONE = "no process that this user may look into runs on HAKMEM: hakmem exec -- P
 class Process(NamedTuple):
     pid: int
     resident: int
-    heap: Optional[int]  # bytes of HAKMEM's that are likely to be resident; None: its memory cannot be read
-    keeps: str  # what it keeps for others: files and samples
+    heap: Optional[int]  # resident bytes of HAKMEM's memory; None: it cannot be read
+    keeps: Optional[str]  # what it keeps for others: files and samples
     command: str
 
 
@@ -50,17 +53,28 @@ def numbers() -> Iterator[int]:
                 continue
 
 
+def extents_of(tables: Tables) -> Iterator[Extent]:
+    """All that is HAKMEM's, without a walk over its range: blocks, free memory and tables."""
+    yield Extent(tables.base(), tables.units() * tables.unit_bytes(), RUNS)
+    yield Extent(tables.at["meta_first"], tables.n["meta_own"], METADATA)
+    for span in (*big_spans(tables), *own_spans(tables)):
+        yield Extent(span.start, span.end - span.start, METADATA if span.use == OWN else BIG)
+
+
 def heap_bytes(tables: Tables) -> int:
-    """As the library itself counts it: no walk over the tables."""
-    span, big, empty = (tables.field(tables.at["footprint"], f"footprint_{name}") for name in ("span", "big", "empty"))
-    return max(0, span - empty) + big
+    """Resident, as `top PID` has it: by smaps where a mapping is HAKMEM's from end to end, else by its pages."""
+    pid = tables.memory.pid
+    found = list(stretches(extents_of(tables), mappings_of(pid)))
+    parts = [one for one in found if one.end - one.start < one.mapping.end - one.mapping.start]
+    whole = sum(one.mapping.rss for one in found if one.end - one.start == one.mapping.end - one.mapping.start)
+    return whole + (sum(counted(pid, parts)[0]) if parts else 0)
 
 
-def kept_by(pid: int, samples: bool) -> str:
+def kept_by(pid: int, samples: bool) -> Optional[str]:
     words = ["statistics"] if find_mapped(pid, MAGIC) else []
     if find_mapped(pid, ANY_VERSION):
         return ", ".join([*words, "profile"])
-    return ", ".join([*words, *["samples"] * samples]) or "-"
+    return ", ".join([*words, *["samples"] * samples]) or None
 
 
 def command_of(pid: int) -> str:
@@ -69,7 +83,7 @@ def command_of(pid: int) -> str:
 
 
 def look_into(pid: int) -> tuple[Optional[int], bool]:
-    """What its heap holds, and whether it is sampled now."""
+    """What is resident of HAKMEM's memory, and whether it is sampled now."""
     memory = Memory(pid)
     try:
         tables = Tables(memory)
@@ -103,19 +117,19 @@ def processes() -> list[Process]:
 # ---- what is printed ----
 
 def facts_of(process: Process) -> dict[str, Any]:
-    return {"pid": process.pid, "resident_bytes": process.resident, "heap_bytes": process.heap, "keeps": process.keeps,
+    return {"pid": process.pid, "resident_bytes": process.resident, "hakmem_bytes": process.heap, "keeps": process.keeps,
             "command": process.command}
 
 
 def row_of(process: Process, keeps: bool) -> tuple[Cell, ...]:
     heap = "?" if process.heap is None else bytes_text(process.heap)
-    kept = (process.keeps,) if keeps else ()
+    kept = (process.keeps or "-",) if keeps else ()
     return str(process.pid), bytes_text(process.resident), heap, *kept, process.command
 
 
 def table_of(found: list[Process]) -> Table:
     """A narrow terminal cuts the last column."""
-    keeps = any(each.keeps != "-" for each in found)
+    keeps = any(each.keeps is not None for each in found)
     heads = ("PID", "resident", "HAKMEM", *(("keeps",) if keeps else ()), "command")
     return drawn(Section("processes", [row_of(each, keeps) for each in found], heads, "rrrll" if keeps else "rrrl"))
 
