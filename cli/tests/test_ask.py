@@ -462,6 +462,30 @@ class FromOutside(Asked):
         take(pid, 0.2)
         self.until_off(pid)
 
+    def test_two_at_a_time(self) -> None:
+        """The second one is refused, and the first goes on; what ends the second does not end the first's sampling."""
+        pid = self.ready(GROWS)
+        first = subprocess.Popen([COMMAND, "profile", str(pid), "--seconds", "3"], env=clean_environment(),
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not switches(pid)["profile"]:
+            time.sleep(0.02)
+        line = f"process {pid} is sampled by process {first.pid} (hakmem profile or report): wait for it"
+        self.assertIn(line, self.refused("profile", str(pid), "--seconds", "0.1"))
+        self.assertIn(line, self.refused("report", str(pid), "--seconds", "0.1"))
+        self.assertEqual(switches(pid)["profile"], 1)
+        said, wrong = first.communicate(timeout=60)
+        self.assertEqual((first.returncode, wrong), (0, ""))
+        self.assertRegex(said, r"within [3-9]\.\d s")
+        self.until_off(pid)
+
+    def test_sampling_that_is_switched_off_meanwhile(self) -> None:
+        pid = self.ready(GROWS)
+        with self.assertRaisesRegex(Refusal, "switched off meanwhile"), sampled(pid) as sampling:
+            sampling.await_answer(20)
+            sampling.end()
+            sampling.stay(20)
+        self.until_off(pid)
+
     def test_one_that_samples_by_itself_goes_on(self) -> None:
         pid = self.ready(GROWS, profile="on")
         found = take(pid, 0.1)
