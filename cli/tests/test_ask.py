@@ -462,6 +462,44 @@ class FromOutside(Asked):
         take(pid, 0.2)
         self.until_off(pid)
 
+    def test_no_more_live_than_sampled(self) -> None:
+        """It samples on while it is read."""
+        pid = self.ready(UNWINDS + GROWS.replace("time.sleep(0.01)", "time.sleep(0.001)"), profile_bytes="4096")
+        for _ in range(3):
+            found = take(pid, 0.3).profile
+            text = found.string_table[found.comment[0]]
+            numbers = re.search(r"(\d+) blocks? sampled, (\d+) of them live", str(text))
+            assert numbers is not None
+            self.assertGreaterEqual(int(numbers[1]), int(numbers[2]), text)
+
+    def test_a_file_that_cannot_be_written(self) -> None:
+        """That is told before the wait."""
+        pid = self.ready(GROWS)
+        for command in ("profile", "report"):
+            start = time.monotonic()
+            said = hakmem(command, str(pid), "--seconds", "20", "-o", str(self.folder / "none" / "x"))
+            self.assertLess(time.monotonic() - start, 15)
+            self.assertEqual(said.returncode, 1)
+            self.assert_one_line(said.stderr)
+            self.assertEqual(switches(pid), OFF)
+
+    def test_a_library_of_another_name(self) -> None:
+        other = self.folder / "other.so"
+        other.write_bytes(Path(LIBRARY).read_bytes())
+        process = subprocess.Popen(
+            [PYTHON, "-c", GROWS], env=clean_environment(LD_PRELOAD=str(other), PYTHONMALLOC="malloc"),
+            stdout=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(end, process)
+        line_of(process)
+        self.assertIn("within 0.", hakmem("profile", str(process.pid), "--seconds", "0.2").stdout)
+
+    def test_none_temporary(self) -> None:
+        """Said in the words of what was asked."""
+        pid, table = self.ready(GROWS, profile_table=str(self.folder / "t")), self.folder / "t"
+        said = hakmem("profile", "--temporary", f"{table}.{pid}").stdout
+        self.assertNotIn("sampled is live", said)
+
     def test_two_at_a_time(self) -> None:
         """The second one is refused, and the first goes on; what ends the second does not end the first's sampling."""
         pid = self.ready(GROWS)

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
+from hakmem.base.streams import show_progress
 from hakmem.reading.living import refuse_if_ending, refuse_if_gone
 from hakmem.reading.tables import Changed, Memory, Tables, segments_of
 
@@ -134,12 +135,14 @@ class Sampling:
         deadline = time.monotonic() + seconds
         while not self.was_on and not self.answered and time.monotonic() < deadline:
             self.take_answer()
+            show_progress(f"process {self.memory.pid} is asked to sample: {deadline - time.monotonic():.0f} s left")
             time.sleep(PAUSE_SECONDS)
 
     def stay(self, seconds: float) -> None:
         """Until it has sampled for so long."""
         start = time.monotonic()
         while (left := start + seconds - time.monotonic()) > 0:
+            show_progress(f"process {self.memory.pid} samples: {left:.0f} s left")
             time.sleep(min(left, 0.2))
             refuse_if_gone(self.memory.pid)
             self.refuse_if_off()
@@ -206,6 +209,7 @@ def sampled(pid: int) -> Iterator[Sampling]:
                     sampling.begin()
                 yield sampling
             finally:
+                show_progress("")
                 if not sampling.was_on:
                     sampling.end()
     except (Changed, struct.error):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from hakmem import __version__
-from hakmem.base.atomic_write import is_written_as_it_is
+from hakmem.base.atomic_write import is_written_as_it_is, refuse_unless_writable
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.figures import bytes_text
@@ -271,6 +271,8 @@ def make_difference(order: Order) -> int:
 
 
 def make_page(order: Order) -> int:
+    if order.output:
+        refuse_unless_writable(order.output)
     if len(order.asked) > 1:
         return make_difference(order)
     data, profile, names = data_of(order)
