@@ -335,6 +335,7 @@ class FromOutside(Asked):
         self.assertIn(f"hakmem exec --profile -- {PYTHON} ...", line, "its lines are no words of a command")
         self.assertRegex(said.stdout, r"(?m) _start +$")
         self.assertIn(" in use in ", hakmem("profile", str(out)).stdout)
+        self.assertIn(f"{out} is no mark for --since", said.stdout)
         self.until_off(pid)
         self.assertIn("--seconds goes with a PID", self.refused("profile", str(out), "--seconds", "1"))
 

@@ -264,7 +264,8 @@ def live_text(profile: Any, live: str, moment: Moment = NOW) -> str:
     ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
     ever += rate_text(profile, sums[at["alloc_space"]])
     if is_sampled(profile) and not size:
-        none = f"no block that was sampled is {moment.live}" if sums[at["alloc_space"]] else "no block was sampled"
+        words = {NOW: "is live", PEAK: "was live at the peak"}.get(moment, "was temporary")
+        none = f"no block that was sampled {words}" if sums[at["alloc_space"]] else "no block was sampled"
         return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
     return f"{about}{live} in {blocks} {'block' if sums[at[moment.objects]] == 1 else 'blocks'}{from_samples(size, evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
 
@@ -411,7 +412,10 @@ def show_process(pid: int, wishes: Wishes) -> None:
     seconds = SECONDS if wishes.seconds is None else wishes.seconds
     found = take(pid, seconds)
     refuse_if_idle(found, seconds)
-    show(found.profile, Names(found.profile, root_of(pid)), wishes, outside_lines(found))
+    more = list(outside_lines(found))
+    if wishes.output:
+        more.append(f"{wishes.output} is no mark for --since, which needs a process that was started with a profile")
+    show(found.profile, Names(found.profile, root_of(pid)), wishes, more)
 
 
 def show_profile(asked: str, wishes: Wishes) -> int:

@@ -42,6 +42,7 @@ from hakmem.profiling.profile import (
     process_of,
     refuse_unless_served,
     say_stale,
+    singular,
     table_file_of,
     totals,
     writes_profile,
@@ -88,8 +89,10 @@ class Order:
 
 def facts_of(profile: Any, file: Path) -> dict[str, Any]:
     program = text_of(profile, profile.mapping[0].filename) if len(profile.mapping) else ""
-    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(profile.time_nanos / 1e9)) if profile.time_nanos else ""
+    end = (profile.time_nanos + profile.duration_nanos) / 1e9  # the profile is of then; time_nanos is when sampling began
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(end)) if profile.time_nanos else ""
     comment = next((text_of(profile, number) for number in profile.comment), "")
+    comment = singular(comment)
     at, sums = columns(profile), totals(profile)
     peak = counted_peak(profile)
     return {
