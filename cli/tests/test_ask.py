@@ -393,6 +393,7 @@ class FromOutside(Asked):
         self.assertIn(f"hakmem exec --profile -- {PYTHON} ...", line, "its lines are no words of a command")
         self.assertRegex(said.stdout, r"(?m) _start +$")
         self.assertIn(" in use in ", hakmem("profile", str(out)).stdout)
+        self.assertIn(f"{out} is no mark for --since", said.stdout)
         self.until_off(pid)
         self.assertIn("--seconds goes with a PID", self.refused("profile", str(out), "--seconds", "1"))
 
@@ -518,6 +519,68 @@ class FromOutside(Asked):
                 self.until_off(pid)
         self.assertEqual(switches(pid)["lent"], 1, "it samples on, and the next one ends that")
         take(pid, 0.2)
+        self.until_off(pid)
+
+    def test_no_more_live_than_sampled(self) -> None:
+        """It samples on while it is read."""
+        pid = self.ready(UNWINDS + GROWS.replace("time.sleep(0.01)", "time.sleep(0.001)"), profile_bytes="4096")
+        for _ in range(3):
+            found = take(pid, 0.3).profile
+            text = found.string_table[found.comment[0]]
+            numbers = re.search(r"(\d+) blocks? sampled, (\d+) of them live", str(text))
+            assert numbers is not None
+            self.assertGreaterEqual(int(numbers[1]), int(numbers[2]), text)
+
+    def test_a_file_that_cannot_be_written(self) -> None:
+        """That is told before the wait."""
+        pid = self.ready(GROWS)
+        for command in ("profile", "report"):
+            start = time.monotonic()
+            said = hakmem(command, str(pid), "--seconds", "20", "-o", str(self.folder / "none" / "x"))
+            self.assertLess(time.monotonic() - start, 15)
+            self.assertEqual(said.returncode, 1)
+            self.assert_one_line(said.stderr)
+            self.assertEqual(switches(pid), OFF)
+
+    def test_a_library_of_another_name(self) -> None:
+        other = self.folder / "other.so"
+        other.write_bytes(Path(LIBRARY).read_bytes())
+        process = subprocess.Popen(
+            [PYTHON, "-c", GROWS], env=clean_environment(LD_PRELOAD=str(other), PYTHONMALLOC="malloc"),
+            stdout=subprocess.PIPE, text=True,
+        )
+        self.addCleanup(end, process)
+        line_of(process)
+        self.assertIn("within 0.", hakmem("profile", str(process.pid), "--seconds", "0.2").stdout)
+
+    def test_none_temporary(self) -> None:
+        """Said in the words of what was asked."""
+        pid, table = self.ready(GROWS, profile_table=str(self.folder / "t")), self.folder / "t"
+        said = hakmem("profile", "--temporary", f"{table}.{pid}").stdout
+        self.assertNotIn("sampled is live", said)
+
+    def test_two_at_a_time(self) -> None:
+        """The second one is refused, and the first goes on; what ends the second does not end the first's sampling."""
+        pid = self.ready(GROWS)
+        first = subprocess.Popen([COMMAND, "profile", str(pid), "--seconds", "3"], env=clean_environment(),
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not switches(pid)["profile"]:
+            time.sleep(0.02)
+        line = f"process {pid} is sampled by process {first.pid} (hakmem profile or report): wait for it"
+        self.assertIn(line, self.refused("profile", str(pid), "--seconds", "0.1"))
+        self.assertIn(line, self.refused("report", str(pid), "--seconds", "0.1"))
+        self.assertEqual(switches(pid)["profile"], 1)
+        said, wrong = first.communicate(timeout=60)
+        self.assertEqual((first.returncode, wrong), (0, ""))
+        self.assertRegex(said, r"within [3-9]\.\d s")
+        self.until_off(pid)
+
+    def test_sampling_that_is_switched_off_meanwhile(self) -> None:
+        pid = self.ready(GROWS)
+        with self.assertRaisesRegex(Refusal, "switched off meanwhile"), sampled(pid) as sampling:
+            sampling.await_answer(20)
+            sampling.end()
+            sampling.stay(20)
         self.until_off(pid)
 
     def test_one_that_samples_by_itself_goes_on(self) -> None:

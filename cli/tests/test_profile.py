@@ -498,6 +498,10 @@ class Estimates(unittest.TestCase):
         )
         self.assertEqual([line[:31] for line in sampling_lines(profile)][0], "one byte in 4.0 KiB is sampled:")
         self.assertEqual(counted_in_use(profile), None)
+        profile = peaked(([1], [3, 300, 1, 100], [0, 0]))
+        profile.period = 4096
+        self.assertIn("no block that was sampled was live at the peak: likely", live_text(profile, " at the peak", PEAK))
+        self.assertIn(" in ≈ 1 block", live_text(profile, " in use"))
 
 
 class Lines(unittest.TestCase):

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
 
+from hakmem.base.atomic_write import refuse_unless_writable
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
@@ -46,6 +48,7 @@ from hakmem.reading.mapped import find_mapped
 from hakmem.reading.pprof import columns, read, text_of, write
 from hakmem.reading.symbols import Frame, Names, root_before, with_names
 from hakmem.reading.table_file import ANY_VERSION
+from hakmem.reading.tables import Changed, Memory, Tables
 
 VARIABLE = "HAKMEM_PROFILE_FILE"
 SECONDS_MOST, SECONDS_LEAST = 10, 0.01
@@ -98,9 +101,21 @@ def catches(pid: int, number: int) -> bool:
 
 def is_served(pid: int) -> bool:
     try:
-        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace") or has_own_copy(pid)
+        return "libhakmem" in (folder_of(pid) / "maps").read_text(errors="replace") or has_own_copy(pid) or has_tables(pid)
     except OSError:
         return False
+
+
+def has_tables(pid: int) -> bool:
+    """In its memory, whatever the file is called that they are from."""
+    memory = Memory(pid)
+    try:
+        Tables(memory)
+        return True
+    except (Refusal, Changed, struct.error):
+        return False
+    finally:
+        memory.close()
 
 
 def refuse_unless_served(pid: int) -> None:
@@ -233,7 +248,12 @@ def size_text(name: str, value: int) -> str:
 def heading(profile: Any, moment: Moment = NOW) -> str:
     comment = next((text_of(profile, number) for number in profile.comment), "")
     said = live_text(profile, f" {moment.live}", moment)
-    return said + (f" ({printable(comment).removeprefix('hakmem: ')})" if comment else "")
+    return said + (f" ({singular(printable(comment).removeprefix('hakmem: '))})" if comment else "")
+
+
+def singular(text: str) -> str:
+    """Of a comment that a process wrote, which has one form for all numbers."""
+    return text.replace(", 1 blocks sampled", ", 1 block sampled")
 
 
 def live_text(profile: Any, live: str, moment: Moment = NOW) -> str:
@@ -244,9 +264,10 @@ def live_text(profile: Any, live: str, moment: Moment = NOW) -> str:
     ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
     ever += rate_text(profile, sums[at["alloc_space"]])
     if is_sampled(profile) and not size:
-        none = "no block that was sampled is live" if sums[at["alloc_space"]] else "no block was sampled"
+        words = {NOW: "is live", PEAK: "was live at the peak"}.get(moment, "was temporary")
+        none = f"no block that was sampled {words}" if sums[at["alloc_space"]] else "no block was sampled"
         return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
-    return f"{about}{live} in {blocks} blocks{from_samples(size, evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
+    return f"{about}{live} in {blocks} {'block' if sums[at[moment.objects]] == 1 else 'blocks'}{from_samples(size, evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
 
 
 def rate_text(profile: Any, size: int) -> str:
@@ -354,7 +375,7 @@ def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -
     if wishes.leaks:
         for line in leak_lines(profile, names, wishes):
             console.print(line, markup=False, highlight=False)
-    else:
+    elif profile.sample:
         print_top(profile, names, wishes)
     say_stale(names)
 
@@ -391,7 +412,10 @@ def show_process(pid: int, wishes: Wishes) -> None:
     seconds = SECONDS if wishes.seconds is None else wishes.seconds
     found = take(pid, seconds)
     refuse_if_idle(found, seconds)
-    show(found.profile, Names(found.profile, root_of(pid)), wishes, outside_lines(found))
+    more = list(outside_lines(found))
+    if wishes.output:
+        more.append(f"{wishes.output} is no mark for --since, which needs a process that was started with a profile")
+    show(found.profile, Names(found.profile, root_of(pid)), wishes, more)
 
 
 def show_profile(asked: str, wishes: Wishes) -> int:
@@ -400,6 +424,8 @@ def show_profile(asked: str, wishes: Wishes) -> int:
     pid = process_of(asked)
     if wishes.seconds is not None and pid is None:
         raise Refusal("--seconds goes with a PID (see hakmem profile --help)")
+    if wishes.output:
+        refuse_unless_writable(wishes.output)
     if pid is None:
         show_file(Path(asked), wishes)
     else:

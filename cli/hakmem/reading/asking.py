@@ -5,13 +5,17 @@
     a slow path of the process -> profile = on, answer = 1
     in the end                 <- asked = 2                 also when this command is stopped
 
+    a lock on that open file: one command at a time asks; the kernel lets go of it when the command ends or is killed
+
 The unwinder is the one of a libgcc that the process loaded at its start, as it cannot be closed while it runs: in the
-middle of malloc none can be opened. Without one
-stacks are by frame pointers; in a sandbox, which may forbid the kernel call that checks a page, not even that.
+middle of malloc none can be opened. Without one stacks are by frame pointers; in a sandbox, which may forbid the kernel
+call that checks a page, not even that.
 """
 
 from __future__ import annotations
 
+import fcntl
+import os
 import re
 import struct
 import time
@@ -22,6 +26,7 @@ from pathlib import Path
 
 from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
+from hakmem.base.streams import show_progress
 from hakmem.reading.living import refuse_if_ending, refuse_if_gone
 from hakmem.reading.loaded import STRING_BYTES, STRINGS, STRINGS_MOST, dynamic_of, moved, stay_loaded
 from hakmem.reading.tables import Changed, Memory, Tables
@@ -124,14 +129,21 @@ class Sampling:
         deadline = time.monotonic() + seconds
         while not self.was_on and not self.answered and time.monotonic() < deadline:
             self.take_answer()
+            show_progress(f"process {self.memory.pid} is asked to sample: {deadline - time.monotonic():.0f} s left")
             time.sleep(PAUSE_SECONDS)
 
     def stay(self, seconds: float) -> None:
         """Until it has sampled for so long."""
         start = time.monotonic()
         while (left := start + seconds - time.monotonic()) > 0:
+            show_progress(f"process {self.memory.pid} samples: {left:.0f} s left")
             time.sleep(min(left, 0.2))
             refuse_if_gone(self.memory.pid)
+            self.refuse_if_off()
+
+    def refuse_if_off(self) -> None:
+        if self.answered and self.tables.setting("profile") == 0:
+            raise Refusal(f"process {self.memory.pid}: its sampling was switched off meanwhile")
 
     def take_answer(self) -> None:
         refuse_if_gone(self.memory.pid)
@@ -146,9 +158,32 @@ class Sampling:
             self.ask(REST, self.frames)
 
 
+# ---- one at a time ----
+
+def holder_of(memory: Memory) -> str:
+    """The number of the process that has the lock; empty: the kernel does not say."""
+    try:
+        rows = [line.split() for line in Path("/proc/locks").read_text("ascii", "replace").splitlines()]
+    except OSError:
+        return ""
+    inode = str(os.fstat(memory.file).st_ino)
+    found = (row[4] for row in rows if len(row) > 5 and row[1] == "FLOCK" and row[5].rpartition(":")[2] == inode)
+    return next((number for number in found if number.isdecimal() and number != "0"), "")
+
+
+def refuse_if_asked(memory: Memory) -> None:
+    """Else the lock is this command's until it closes the memory. Two would end each other's sampling."""
+    try:
+        fcntl.flock(memory.file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        holder = holder_of(memory)
+        by = f"process {holder} (hakmem profile or report)" if holder else "another hakmem profile or report"
+        raise Refusal(f"process {memory.pid} is sampled by {by}: wait for it") from None
+
+
 def sampling_of(memory: Memory) -> Sampling:
     tables = Tables(memory)
-    lent = memory.number(tables.at["account"] + tables.n["lent"], 1) != 0  # by a command that was killed
+    lent = memory.number(tables.at["account"] + tables.n["lent"], 1) != 0  # by a command that was killed: the lock is ours
     was_on = tables.setting("profile") != 0 and not lent
     return Sampling(memory, tables, was_on, frames=int(not lent and tables.setting("profile_frames") != 0))
 
@@ -158,13 +193,17 @@ def sampled(pid: int) -> Iterator[Sampling]:
     """It samples in the body, and after it as before. One that samples by itself is left alone."""
     memory = Memory(pid, written=True)
     try:
+        refuse_if_asked(memory)
         sampling = sampling_of(memory)
+        if sampling.was_on:
+            fcntl.flock(memory.file, fcntl.LOCK_UN)  # nothing is switched, so others may read, too
         with stops.taken():
             try:
                 if not sampling.was_on:
                     sampling.begin()
                 yield sampling
             finally:
+                show_progress("")
                 if not sampling.was_on:
                     sampling.end()
     except (Changed, struct.error):

@@ -81,7 +81,9 @@ def counted(tables: Tables) -> tuple[int, int]:
 
 
 def mark_of(tables: Tables) -> Mark:
-    return Mark(time.time_ns(), time.clock_gettime_ns(time.CLOCK_MONOTONIC), sums_by_stack(tables), *counted(tables))
+    """What counts more is read first, so that none of what counts less is from before: totals, stacks, then the clock."""
+    totals, by_stack = counted(tables), sums_by_stack(tables)
+    return Mark(time.time_ns(), time.clock_gettime_ns(time.CLOCK_MONOTONIC), by_stack, *totals)
 
 
 def stacks_in(tables: Tables, since: Mark) -> dict[int, tuple[int, Stack]]:
@@ -96,15 +98,17 @@ def stacks_in(tables: Tables, since: Mark) -> dict[int, tuple[int, Stack]]:
 
 
 def table_in(tables: Tables, since: Mark) -> Table:
+    """The process samples on while it is read: blocks, then their stacks, then totals, so that each has those before."""
     program = printable(Path(f"/proc/{tables.memory.pid}/comm").read_text("utf-8", "replace").strip())
+    live = list(samples_of(tables))
+    stacks = stacks_in(tables, since)
     (sampled, lost), in_use = counted(tables), page_from(tables).value("in_use")
     facts = Facts(**dict.fromkeys(Facts._fields, 0) | {
         "pid": tables.memory.pid, "since_ns": since.wall_ns, "mean": tables.setting("profile_bytes"),
         "sampled": max(0, sampled - since.sampled), "lost": max(0, lost - since.lost), "program": program, "in_use": in_use,
     })
-    stacks = stacks_in(tables, since)
     rows = [(each.address, each.bytes, each.asked, each.weight, stacks[each.stack][0])
-            for each in samples_of(tables) if each.stack in stacks and each.taken_ns >= since.clock_ns]
+            for each in live if each.stack in stacks and each.taken_ns >= since.clock_ns]
     return Table(facts, rows, dict(stacks.values()), images_of(tables.memory))
 
 

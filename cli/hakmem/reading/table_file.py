@@ -292,7 +292,8 @@ class Builder:
     def add_comment(self, lost: int, file: Path) -> None:
         facts = self.table.facts
         text = (
-            f"hakmem: pid {facts.pid}, {facts.sampled} blocks sampled, {len(self.table.rows)} of them live, "
+            f"hakmem: pid {facts.pid}, {facts.sampled} block{'s' * (facts.sampled != 1)} sampled, "
+            f"{len(self.table.rows)} of them live, "
             f"{facts.lost + lost} lost, {end_of(facts, file)}"
         )
         self.comment(text)

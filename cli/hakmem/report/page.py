@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from hakmem import __version__
-from hakmem.base.atomic_write import is_written_as_it_is
+from hakmem.base.atomic_write import is_written_as_it_is, refuse_unless_writable
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.figures import bytes_text
@@ -42,6 +42,7 @@ from hakmem.profiling.profile import (
     process_of,
     refuse_unless_served,
     say_stale,
+    singular,
     table_file_of,
     totals,
     writes_profile,
@@ -88,8 +89,10 @@ class Order:
 
 def facts_of(profile: Any, file: Path) -> dict[str, Any]:
     program = text_of(profile, profile.mapping[0].filename) if len(profile.mapping) else ""
-    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(profile.time_nanos / 1e9)) if profile.time_nanos else ""
+    end = (profile.time_nanos + profile.duration_nanos) / 1e9  # the profile is of then; time_nanos is when sampling began
+    when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(end)) if profile.time_nanos else ""
     comment = next((text_of(profile, number) for number in profile.comment), "")
+    comment = singular(comment)
     at, sums = columns(profile), totals(profile)
     peak = counted_peak(profile)
     return {
@@ -271,6 +274,8 @@ def make_difference(order: Order) -> int:
 
 
 def make_page(order: Order) -> int:
+    if order.output:
+        refuse_unless_writable(order.output)
     if len(order.asked) > 1:
         return make_difference(order)
     data, profile, names = data_of(order)

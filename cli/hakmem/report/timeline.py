@@ -12,6 +12,7 @@ import time
 from typing import Any, Optional
 
 from hakmem.base.errors import Refusal
+from hakmem.base.streams import show_progress
 from hakmem.reading.find_page import page_of_process
 from hakmem.reading.memory import KEPT_ROWS, Waterfall
 from hakmem.reading.stats_page import Page
@@ -56,6 +57,8 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     start = time.monotonic()
     points = [point(pid, 0, page is not None)]
     while (left := start + seconds - time.monotonic()) > 0:
+        show_progress(f"watches process {pid}: {left:.0f} s left")
         time.sleep(min(pause, left))
         points.append(point(pid, time.monotonic() - start, page is not None))
+    show_progress("")
     return {"points": points, "note": f"Only what is resident is known: {why}" if page is None else ""}
