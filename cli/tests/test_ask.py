@@ -553,12 +553,6 @@ class FromOutside(Asked):
         line_of(process)
         self.assertIn("within 0.", hakmem("profile", str(process.pid), "--seconds", "0.2").stdout)
 
-    def test_none_temporary(self) -> None:
-        """Said in the words of what was asked."""
-        pid, table = self.ready(GROWS, profile_table=str(self.folder / "t")), self.folder / "t"
-        said = hakmem("profile", "--temporary", f"{table}.{pid}").stdout
-        self.assertNotIn("sampled is live", said)
-
     def test_two_at_a_time(self) -> None:
         """The second one is refused, and the first goes on; what ends the second does not end the first's sampling."""
         pid = self.ready(GROWS)

@@ -341,6 +341,15 @@ class Reading(Folder):
         self.page_of(data_of(made([(["a", "main"], (600, 6, 1, 1))])))
         self.assertEqual(self.texts("label:not([hidden])"), [" In use", " Allocated"])
 
+    def test_what_is_not_known_has_no_section(self) -> None:
+        """One line says what that is; a page without samples does not speak of a search."""
+        self.page_of(data_of(made([(["a", "main"], (600, 6, 1, 1))])))
+        self.assertEqual(self.texts("nav a"), ["Who holds it", "Places that ask for memory"])
+        self.assertEqual(self.texts("section:not([hidden]) h2"), ["Who holds it", "Places that ask for memory"])
+        self.assertRegex(self.text("#absent"), r"\ASizes, Lifetimes: Not in .* What RSS is made of, Timeline: Only of a process")
+        self.page_of(data_of(made([])))
+        self.assertEqual(self.text("#rest"), "No block was sampled.")
+
     def difference(self, one: Any, other: Any) -> dict[str, Any]:
         return difference_data(*(Read(Path(name), each, Names(each)) for name, each in (("one", one), ("other", other))))
 
@@ -364,7 +373,9 @@ class Reading(Folder):
             self.assertEqual(boxes["c, +0 B"][1], "0%")
         rows = self.texts("#sites tbody tr")
         self.assertRegex(rows[0], r"^d.*\+900 KiB")
-        self.assertRegex(rows[-1], r"^a.*\u2212400 KiB")
+        self.assertRegex(rows[1], r"^a.*\u2212400 KiB")
+        self.assertRegex(rows[2], r"^b.*\u2212300 KiB")
+        self.assertEqual(len(rows), 3, "c did not change")
         self.browser.click('[aria-label^="a,"]')
         self.assertIn("\u2212400 KiB in use, from 600 KiB to 200 KiB", self.text("#detail"))
         self.assertEqual(self.texts("section h2"), ["What grew and what shrank", "Places that ask for memory"])
