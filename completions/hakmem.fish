@@ -111,7 +111,7 @@ complete -c hakmem -n '__hakmem_is report' -l help -s h -d 'Show this message an
 complete -c hakmem -n '__hakmem_is profile' -F
 complete -c hakmem -n '__hakmem_is profile' -l output -s o -rF -d 'Write the profile there, named and gzipped, for go tool pprof and the like'
 complete -c hakmem -n '__hakmem_is profile' -l leaks -d 'The live blocks by stack, instead of functions'
-complete -c hakmem -n '__hakmem_is profile' -l peak -d 'What was live when most was in use, instead of what is live in the end'
+complete -c hakmem -n '__hakmem_is profile' -l peak -d 'The blocks live at the peak, instead of those live in the end'
 complete -c hakmem -n '__hakmem_is profile' -l temporary -d 'Of all blocks that ever were, those that their thread freed before its next request'
 complete -c hakmem -n '__hakmem_is profile' -l since -x -d 'What grew and shrank since that profile, which may be of the same process or another run'
 complete -c hakmem -n '__hakmem_is profile' -l rows -x -d 'So many functions or stacks; 0: all'

@@ -141,6 +141,14 @@ class Scratch(unittest.TestCase):
         figures = self.launch(*argv, LD_PRELOAD=preload, HAKPROBE_FILE=str(folder / "proof"), **(more or {}))
         return figures, read_records(folder / "proof")
 
+    def refused(self, *arguments: str, user: int | None = None) -> str:
+        ended = subprocess.run(
+            [COMMAND, *arguments], env=clean_environment(), user=user, capture_output=True, text=True, check=False
+        )
+        self.assert_one_line(ended.stderr)
+        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
+        return ended.stderr
+
     def assert_one_line(self, text: str) -> None:
         """A refusal is one line that begins with the command's name."""
         self.assertRegex(text, r"\Ahakmem: [^\n]+\n\Z")

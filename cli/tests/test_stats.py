@@ -37,14 +37,6 @@ class Shown(Scratch):
         self.addCleanup(end, process)
         return process
 
-    def refused(self, *arguments: str, user: int | None = None) -> str:
-        ended = subprocess.run(
-            [COMMAND, *arguments], env=clean_environment(), user=user, capture_output=True, text=True, check=False
-        )
-        self.assert_one_line(ended.stderr)
-        self.assertEqual((ended.returncode, ended.stdout), (2, ""))
-        return ended.stderr
-
 
 class Live(Shown):
     def test_it_is_what_the_process_says_itself(self) -> None:

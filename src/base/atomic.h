@@ -26,6 +26,7 @@
 #define hak_add_release(p, v) __atomic_fetch_add((p), (v), __ATOMIC_RELEASE)
 #define hak_set_bits(p, v) __atomic_fetch_or((p), (v), __ATOMIC_RELAXED)
 #define hak_swap_release(p, v) __atomic_exchange_n((p), (v), __ATOMIC_RELEASE)
+#define hak_swap_acq_rel(p, v) __atomic_exchange_n((p), (v), __ATOMIC_ACQ_REL)
 /* Strong compare-and-swap: acquire on success; on failure `expected` receives the value seen. */
 #define hak_cas_acquire(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)

@@ -85,7 +85,8 @@ static inline void hak_account_starve(void) {
   hak_store(&g_account.due, (uint8_t)(hak_load(&g_account.due) | HAK_DUE_DRAIN));
 }
 
-/* In a fork's child: ends a sampling that another process asked the parent for, as nobody reads the child's samples. */
+/* In a fork's child: ends a sampling that another process asked the parent for, as the asker reads the parent's samples
+ * alone. */
 static inline void hak_account_rest(void) {
   hak_store(&g_account.asked, (uint8_t)(hak_load(&g_account.lent) ? HAK_ASKED_REST : HAK_ASKED_NOTHING));
 }

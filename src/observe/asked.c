@@ -35,7 +35,7 @@ static void sample_from_now(bool on) {
 }
 
 void hak_asked_heed(void) {
-  uint8_t what = __atomic_exchange_n(&g_account.asked, (uint8_t)HAK_ASKED_NOTHING, __ATOMIC_ACQ_REL);
+  uint8_t what = hak_swap_acq_rel(&g_account.asked, (uint8_t)HAK_ASKED_NOTHING);
   bool known = what == HAK_ASKED_SAMPLE || what == HAK_ASKED_REST, refused = !known || hak_given(AT_SECURE) != 0;
   if (what == HAK_ASKED_NOTHING) return;
   bool taken = what == HAK_ASKED_REST && !hak_load(&g_account.lent); /* the program itself switched it meanwhile */

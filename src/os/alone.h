@@ -18,7 +18,7 @@
  *               hak_fork_left_behind      the thread of this number is not in      locks, after a fork
  *                                         this process (fork.h)
  *           Where libc does not tell (libc.h) hak_is_single_threaded says no.
-           After a yes of hak_is_single_threaded locks are taken by hak_set_unshared (base/atomic.h) and counters are
+ *           After a yes of hak_is_single_threaded locks are taken by hak_set_unshared (base/atomic.h) and counters are
  *           updated by a load and a store.
  * locks     None. hak_is_single_threaded is a load, hak_is_first_thread and hak_is_own_process are kernel calls.
  * not here  The identity of the process and the generation: fork.h.

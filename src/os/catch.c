@@ -70,7 +70,7 @@ static HAK_RARE struct {
 static void report_once(const struct hak_os_crash *crash) {
   enum { TRIES = 100, PAUSE_NS = 10000000 };
   uint64_t process = hak_os_process_id();
-  if (__atomic_exchange_n(&g_crash.begun, process, __ATOMIC_ACQ_REL) != process) {
+  if (hak_swap_acq_rel(&g_crash.begun, process) != process) {
     g_crash.report(crash);
     hak_store_release(&g_crash.done, process);
   }

@@ -9,6 +9,7 @@
  *               HAK_LIBC_IS_SINGLE   that byte                                        false
  *               hak_libc_stack_end   the first stack's base: argc, arguments,         found from `environ`
  *                                    environment and auxiliary vector lie there
+ *               hak_libc_given       a value of the auxiliary vector              there, else by the kernel's file
  *               hak_libc_has_thread  libc made or forked the calling thread, which    by pthread_getcpuclockid
  *                                    is thus not in a child of vfork
  *               HAK_LIBC_GLIBC       1: names that glibc alone has are exported       0

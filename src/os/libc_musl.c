@@ -37,6 +37,8 @@ static const void *find_stack_end(void) {
   const uintptr_t *word = (const uintptr_t *)(void *)__environ, frame = (uintptr_t)__builtin_frame_address(0);
   const uintptr_t *environment = word;
   if (word == NULL || (uintptr_t)word - frame >= FIRST_STACK_LEAST || word[-1] != 0) return NULL;
+  bool elsewhere = *word != 0 && *word < (uintptr_t)word; /* the kernel's strings lie above */
+  if (elsewhere || word[-2] == 0) return NULL;
   word -= 2; /* the word before is the end of the arguments */
   for (uintptr_t count = 0; *word != count; count++) {
     if (*word < (uintptr_t)environment || (uintptr_t)--word < frame) return NULL;

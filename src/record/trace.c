@@ -23,7 +23,6 @@ enum {
   KNOWN = 64,        /* pieces of 64 KiB of code in known mappings, per thread */
   PLACE_SHIFT = 16
 };
-#define DEPTH_MOST ((uintptr_t)1 << 30) /* stack [bytes]; a larger distance means another stack */
 
 struct hak_tracer {
   struct hak_trace_encoder encoder;
@@ -288,14 +287,6 @@ void hak_trace_thread_ends(void) {
 
 /* ---- an event ---- */
 
-/* Distance of the frame from the base of its stack [16 bytes]; 0: unknown. A thread's stack lies below its thread
- * pointer, the first thread's below hak_libc_stack_end. Equal paths to a call give equal depths in every run. */
-static uint32_t depth_of(const void *frame) {
-  uintptr_t at = (uintptr_t)frame, own = (uintptr_t)hak_self_pointer(), first = (uintptr_t)hak_libc_stack_end();
-  uintptr_t base = own > at && (own < first || first < at) ? own : first;
-  return base > at && base - at < DEPTH_MOST ? (uint32_t)((base - at) / 16) : 0;
-}
-
 /* Counts an event inside an event. In a child that a signal handler forked and that still runs in the handler, the
  * mapped file is the parent's. */
 static void lose_nested(void) {
@@ -311,7 +302,7 @@ static void record_event(struct hak_trace_event *event, struct hak_trace_place p
   g_busy = true;
   __asm__ volatile("" ::: "memory");
   event->site = (uintptr_t)place.site;
-  event->depth = depth_of(place.frame);
+  event->depth = hak_self_depth(place.frame);
   if (is_ready()) {
     if (HAK_UNLIKELY(hak_self.exiting)) write_late(event);
     else write_own(event);

@@ -257,13 +257,13 @@ static const struct hak_setting_row *find_row(const char *name) {
   return NULL;
 }
 
-static bool g_mode_was_named;
+static bool g_mode_was_named; /* at start; by a misspelt mode, too: baseline then, and no policy is written */
 
 int hak_settings_set(const char *name, const char *value, bool at_start) {
   const struct hak_setting_row *row = find_row(name);
   if (row == NULL) return ENOENT;
   if (row->when == HAK_SETTING_start && !at_start) return EPERM;
-  g_mode_was_named |= row->type == HAK_SETTING_mode; /* a misspelt mode, too: baseline, and no policy is written */
+  if (at_start && row->type == HAK_SETTING_mode) g_mode_was_named = true;
   if (!types[row->type].parse(row, value)) return EINVAL;
   hak_add_release(&g_settings_generation, 1);
   return 0;

@@ -35,7 +35,7 @@ COMMAND = Command(
     The program runs with HAKMEM_PROFILE_FILE=PATH (LD_PRELOAD=libhakmem.so), and each of its processes writes PATH.PID
     when it ends, gets SIGTERM or SIGUSR2, or calls hak_profile_dump. With HAKMEM_PROFILE_TABLE=PATH it keeps PATH.PID
     all the time, which is read in the same way, also after SIGKILL. One byte in 512 KiB is sampled; sums are estimates
-    without bias, in usable bytes. Both keep what was live at the peak, too: --peak.
+    without bias, in usable bytes. Both keep the blocks live at the peak, too: --peak.
 
     Of two profiles, the earlier one first, the difference is printed: what grew and what shrank, each with its range.
     -o MARK keeps a profile of a process as it is now, and --since MARK says later what grew since.
@@ -51,7 +51,7 @@ COMMAND = Command(
     (
         output("OUT", "Write the profile there, named and gzipped, for `go tool pprof` and the like."),
         Option(("--leaks",), "The live blocks by stack, instead of functions."),
-        Option(("--peak",), "What was live when most was in use, instead of what is live in the end."),
+        Option(("--peak",), "The blocks live at the peak, instead of those live in the end."),
         Option(("--temporary",), "Of all blocks that ever were, those that their thread freed before its next request."),
         Option(("--since",), "What grew and shrank since that profile, which may be of the same process or another run.",
                "MARK"),

@@ -20,7 +20,7 @@ ENDING_SECONDS = 2.0
 SCOPE = Path("/proc/sys/kernel/yama/ptrace_scope")
 ADVICE = {
     "1": "run hakmem as root (sudo hakmem ...), or sysctl kernel.yama.ptrace_scope=0 first",
-    "2": "run hakmem as root (sudo hakmem ...)", "3": "nobody may before the next boot of the machine",
+    "2": "run hakmem as root (sudo hakmem ...)", "3": "no process may before the next boot of the machine",
 }
 CAP_SYS_PTRACE = 19  # its bit
 CONTAINER_ADVICE = "start the container with --cap-add SYS_PTRACE, or run hakmem outside of it"
@@ -87,7 +87,7 @@ def refuse_if_ending(pid: int) -> None:
 
 
 def is_mine(pid: int) -> bool:
-    """What has ended is nobody's, and told as such elsewhere."""
+    """A process that has ended has no owner, and is told as such elsewhere."""
     try:
         return os.geteuid() == 0 or str(os.geteuid()) in facts_of(pid).get("Uid", "").split()
     except OSError:
