@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
-import unittest.mock
+
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from hakmem.process.peers import Allocator, find_allocators
 from hakmem_lab.bench.statistics import Ratio
 from hakmem_lab.csv_rows import names_of
 from hakmem_lab.pareto import floor, programs, rows, verdict
-from hakmem_lab.pareto.configurations import ON, Configuration, ablated, all_of, named
+from hakmem_lab.pareto.configurations import Configuration, all_of, named
 from hakmem_lab.pareto.integral import MIB, SECOND_NS, WALL, Phase, Samples, Steps, integral, read_samples, steps_of_means
 from hakmem_lab.pareto.perform import Context, measure, measure_floor
 from hakmem_lab.pareto.report import report
@@ -188,7 +188,6 @@ class Verdicts(unittest.TestCase):
                                ("fast", "mode=evolving,price=speed"), ("baseline", "mode=baseline,price=lean")):
             found += run_rows(name, settings, 0, 1.0, [20, 30])
         self.assertEqual(list(self.program(found).front), ["fast", "half", "evolving", "lean"])
-        self.assertEqual(verdict.learners([self.program(found)]), ["no x"])
 
     def test_intervals(self) -> None:
         better, worse, same = (self.program(several(part)) for part in (0.9, 1.1, 1.0))
@@ -271,7 +270,7 @@ class Files(unittest.TestCase):
 
 class Configurations(unittest.TestCase):
     def test_usual(self) -> None:
-        found = all_of([HAKMEM, OTHER], [], False)
+        found = all_of([HAKMEM, OTHER], [])
         self.assertEqual([one.name for one in found], ["baseline", "evolving", "evolving-speed", "evolving-lean", "other"])
         self.assertEqual(found[1].variables, {"HAKMEM_MODE": "evolving", "HAKMEM_PRICE": "balanced"})
 
@@ -284,20 +283,7 @@ class Configurations(unittest.TestCase):
 
     def test_twins_are_refused(self) -> None:
         with self.assertRaises(Refusal):
-            all_of([HAKMEM], ["a:price=1", "a:price=2"], False)
-
-    def test_one_learner_is_off_in_each(self) -> None:
-        known = ("huge", "lab_learn_keep", "lab_learn_huge")
-        with unittest.mock.patch("hakmem_lab.pareto.configurations.known_settings", lambda _: known):
-            found = ablated(HAKMEM)
-        self.assertEqual([one.name for one in found], ["baseline", "evolving", "no keep", "no huge"])
-        self.assertEqual(found[2].settings, {"mode": "evolving", "price": "balanced", "lab_learn_keep": "off"})
-        with unittest.mock.patch("hakmem_lab.pareto.configurations.known_settings", lambda _: ("huge",)), self.assertRaises(Refusal):
-            ablated(HAKMEM)
-
-    def test_what_is_off_anyway_is_not_switched_off(self) -> None:
-        found = ON.findall("SETTING(learn_a,  flag,  1, 0)\nSETTING(learn_b, flag, 0, 0)\nSETTING(learn_c, path, 1, 0)\n")
-        self.assertEqual(found, ["learn_a"])
+            all_of([HAKMEM], ["a:price=1", "a:price=2"])
 
     def test_half_of_the_programs_are_servers(self) -> None:
         kinds = [row.kind for row in programs.PROGRAMS]
@@ -430,8 +416,7 @@ class EndToEnd(Scratch):
 
     def test_the_command(self) -> None:
         self.assertEqual(lab("pareto", "--list").returncode, 0)
-        for wrong in (("--programs", "rediss"), ("--config", "a:prize=1"), ("--allocators", "none"),
-                      ("--ablate", "--config", "a:price=1")):
+        for wrong in (("--programs", "rediss"), ("--config", "a:prize=1"), ("--allocators", "none")):
             done = lab("pareto", *wrong, "--output", "/no/such/folder/x.csv")
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
         self.assertEqual(lab("pareto", "report", "/no/such.csv").returncode, 2)

@@ -11,6 +11,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/os.h"
+#include "reclaim/peak_limit.h"
 #include "retain/cost.h"
 #include "retain/footprint.h"
 #include "retain/huge.h"
@@ -30,6 +31,8 @@ enum {
   US_NS = 1000, US_PER_MS = 1000, MS_NS = 1000000, KIB_SHIFT = 10, MIB_SHIFT = 20
 };
 
+#define UNMEASURED UINT32_MAX /* paid_us: the next run is the first that measures */
+
 struct out {
   uint64_t given, bytes; /* [bytes] given back so far; of these out at the last look */
 };
@@ -37,17 +40,17 @@ struct out {
 static HAK_RARE struct {
   bool begun, keeps;
   struct hak_past before;
-  uint64_t begun_ms, since_ms;
+  uint64_t begun_ms, since_ns; /* since_ns: the end of the last look */
   uint64_t most, most_runs; /* [bytes] of the footprint, and with the empty pages of slabs */
   struct out runs, pages;   /* of runs and big blocks; of pages of slabs */
   uint64_t again;           /* [bytes] of runs and big blocks fetched again */
-  uint64_t kept;        /* [KiB x ms] */
+  uint64_t kept;        /* [KiB x us] */
   uint64_t ns;          /* in looks */
 } g_past;
 
 /* ---- the next run ---- */
 
-/* More paid than a run's time: a row that no run measured. */
+/* More paid than a run's time: a row that no run measured, UNMEASURED among these. */
 static bool pays(const struct hak_past *row) {
   if (row->paid_us / US_PER_MS > row->life_ms) return false;
   uint64_t price = hak_min(hak_setting(price), UINT32_MAX); /* [ns per MiB and s]: 1e-6 us per MiB and ms */
@@ -67,7 +70,8 @@ static void keep(const struct hak_past *row, uint64_t now_ms) {
 void hak_past_begin(const struct hak_past *before, bool acts, bool always) {
   uint64_t now_ms = hak_os_now_ms();
   g_past.before = *before;
-  g_past.begun_ms = g_past.since_ms = now_ms;
+  g_past.begun_ms = now_ms;
+  g_past.since_ns = now_ms * MS_NS;
   g_past.keeps = acts && pays(before) && (always || before->runs % AGAIN != AGAIN - 1);
   if (g_past.keeps) keep(before, now_ms);
   bool large = acts && before->peak_kib >= HAK_HUGE_LEAST >> KIB_SHIFT;
@@ -97,15 +101,15 @@ static void give(struct out *out, uint64_t bytes) {
 
 static uint64_t runs_of(const struct hak_look *look) { return look->footprint + look->empty; }
 
-/* To the beginning of a look. */
+/* To the beginning of a look. The time of looks is no time out: a run that keeps does not spend it. */
 static void pass_to(const struct hak_look *look) {
-  uint64_t now_ms = look->begun_ns / MS_NS, before = g_past.runs.bytes;
-  g_past.most = hak_max(g_past.most, look->footprint);
+  uint64_t us = hak_less(look->begun_ns, g_past.since_ns) / US_NS, before = g_past.runs.bytes;
+  g_past.most = hak_max(g_past.most, hak_max(look->footprint, hak_load(&g_peak.bytes)));
   g_past.most_runs = hak_max(g_past.most_runs, runs_of(look));
   uint64_t out = mean_to(&g_past.runs, g_past.most_runs - runs_of(look)) + mean_to(&g_past.pages, look->empty);
   g_past.again += hak_less(before, g_past.runs.bytes);
-  g_past.kept += (out >> KIB_SHIFT) * hak_less(now_ms, g_past.since_ms);
-  g_past.since_ms = now_ms;
+  g_past.kept += (out >> KIB_SHIFT) * us;
+  g_past.since_ns = look->begun_ns;
 }
 
 static struct hak_look look_now(void) {
@@ -125,6 +129,7 @@ void hak_past_looked(const struct hak_look *look) {
   give(&g_past.runs, hak_less(runs_of(look), runs_of(&end)));
   give(&g_past.pages, hak_less(end.empty, look->empty));
   g_past.ns += time_between(look, &end);
+  g_past.since_ns = end.begun_ns;
 }
 
 /* ---- means ---- */
@@ -134,9 +139,12 @@ static void fold(uint32_t *mean, uint64_t value, uint32_t runs) {
   *mean = (uint32_t)((*mean * (weight - 1) + hak_min(value, UINT32_MAX)) / weight);
 }
 
+/* A page's cost has the time to give it back, so the looks' time counts as far as pages were not fetched again. */
 static uint64_t paid_us(void) {
-  uint64_t again_ns = g_past.again / hak_os_page_bytes() * hak_cost_page();
-  return (g_past.ns + again_ns) / US_NS;
+  uint64_t given = (g_past.runs.given + g_past.pages.given) >> KIB_SHIFT;
+  uint64_t again = hak_min(g_past.again >> KIB_SHIFT, given), us = g_past.ns / US_NS;
+  uint64_t again_us = g_past.again / hak_os_page_bytes() * hak_cost_page() / US_NS;
+  return again_us + (given != 0 ? us * (given - again) / given : us);
 }
 
 /* A run that kept its memory measured nothing. After one that lived longer or grew larger than foreseen the next one
@@ -144,19 +152,20 @@ static uint64_t paid_us(void) {
 static void fold_kept(struct hak_past *row, uint64_t life_ms) {
   bool outgrown = g_past.most > past_room(&g_past.before);
   bool outlived = life_ms > (uint64_t)g_past.before.life_ms * FOLLOWS + LEAST_MS;
-  if (outgrown || outlived) row->paid_us = 0;
+  if (outgrown || outlived) row->paid_us = UNMEASURED;
   if (outgrown) row->kept_mib_ms = (uint32_t)hak_min((uint64_t)row->kept_mib_ms * DOUBT, UINT32_MAX);
   else fold(&row->peak_kib, g_past.most >> KIB_SHIFT, row->runs);
 }
 
 static void fold_measured(struct hak_past *row, uint64_t life_ms) {
-  fold(&row->paid_us, hak_min(paid_us(), life_ms * US_PER_MS), row->runs);
-  fold(&row->kept_mib_ms, g_past.kept >> (MIB_SHIFT - KIB_SHIFT), row->runs);
+  fold(&row->paid_us, hak_min(paid_us(), life_ms * US_PER_MS), row->paid_us == UNMEASURED ? 0 : row->runs);
+  fold(&row->kept_mib_ms, (g_past.kept >> (MIB_SHIFT - KIB_SHIFT)) / US_PER_MS, row->runs);
   fold(&row->peak_kib, g_past.most >> KIB_SHIFT, row->runs);
 }
 
 bool hak_past_counts(void) {
-  return g_past.begun && hak_max(g_past.most, hak_footprint()) >> KIB_SHIFT >= SMALL_KIB;
+  uint64_t most = hak_max(hak_max(g_past.most, hak_load(&g_peak.bytes)), hak_footprint());
+  return g_past.begun && most >> KIB_SHIFT >= SMALL_KIB;
 }
 
 void hak_past_add(struct hak_past *row) {

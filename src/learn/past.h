@@ -4,14 +4,19 @@
  * what      A process that grows, frees and ends gives back memory just before its end; one that grows again fetches it
  *           again. Only the program's earlier runs know. Each run measures
  *
- *               paid    time in looks at free memory, and the pages fetched again    us
- *               kept    bytes given back and not fetched again x time                MiB x ms
+ *               paid    pages fetched again, and the time in looks at free memory, as     us
+ *                       far as what these gave back was not fetched again
+ *               kept    bytes given back and not fetched again x time outside looks       MiB x ms
+ *               peak    the largest heap                                                  KiB
+ *
+ *           as means of the last runs, and
  *
  *               3/4 paid > price x kept  the next run keeps its free memory, as at the price `speed`, for FOLLOWS times
- *                                        as long as a run lives and a minute at most, and 5/4 of the largest heap so
- *                                        far at most. Beyond these the price rules, and the run after measures anew:
- *                                        it may be of another script
- *               peak >= HAK_HUGE_LEAST   the next run takes huge pages from the start (retain/huge.h still times them)
+ *                                        as long as a run lives and a minute at most, and of each kind of memory 5/4 of
+ *                                        the peak at most. Beyond these the price rules, and what the next run measures
+ *                                        counts alone: it may be of another script
+ *               peak >= HAK_HUGE_LEAST   the next run takes huge pages from the start, at a lean price, too
+ *                                        (retain/huge.h still times them)
  *
  *           Both sides are known after one run, so no arm is tried. A run that keeps knows neither side: each AGAIN-th
  *           run gives back, and is measured.

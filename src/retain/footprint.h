@@ -33,7 +33,7 @@ struct hak_footprint {
   uint64_t dirty, big_cached;
   uint64_t may_idle; /* [bytes] of dirty runs that may stay, as of the last free of a run */
   uint64_t ahead;    /* [bytes] of dirty runs: at most what may be the rest of a region fetched within T */
-  uint64_t foreseen; /* [bytes] by which earlier runs of the program say that runs grow; HAK_HUGE_LEAST at most */
+  uint64_t foreseen; /* [bytes] by which earlier runs say that runs grow, 0: unknown; HAK_HUGE_LEAST at most */
   uint64_t spare;    /* may_idle, less 8 times the dirty bytes that did not fit when pages were last fetched within T */
 };
 extern HAK_HIDDEN struct hak_footprint g_footprint;

@@ -38,10 +38,12 @@ static HAK_RARE struct {
 /* [ns] Small pages for a whole region. */
 static uint64_t small_ns(void) { return hak_os_huge_bytes() / hak_os_page_bytes() * hak_cost_page(); }
 
-/* True if memory is not short, and the user pays for speed. */
+/* True if memory is not short, and the user pays for speed; or for memory, where earlier runs say that the heap grows
+ * by many regions, so that the rest of one is a small part of it. */
 static bool is_affordable(void) {
   bool short_of = hak_load(&g_rent.pressure) != 0 || hak_load(&g_memory_limit.limited) || hak_holds_all();
-  return !short_of && !hak_rent_is_lean() && hak_footprint_allows(hak_os_huge_bytes());
+  bool lean = hak_rent_is_lean() && hak_load(&g_footprint.foreseen) == 0;
+  return !short_of && !lean && hak_footprint_allows(hak_os_huge_bytes());
 }
 
 static bool is_pausing(void) {

@@ -373,6 +373,13 @@ TEST_F(Huge, NoneWhereMemoryIsShortDearOrHeld) {
   EXPECT_GT(pages(), first) << "and with all of it as usual there are";
 }
 
+TEST_F(Huge, LeanFetchesThemWhereEarlierRunsGrew) {
+  hak_store(&g_settings.price, 3000000);
+  hak_store(&g_footprint.foreseen, 14 * kMiB);
+  take(17 * kMiB / HAK_UNIT_BYTES);
+  EXPECT_GT(pages(), 0u);
+}
+
 TEST_F(Huge, ARefusedAdviceChangesNothing) {
   fake_os_refuse(FAKE_ADVISE);
   take(64 * kMiB / HAK_UNIT_BYTES);

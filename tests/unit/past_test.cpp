@@ -11,10 +11,13 @@
 extern "C" {
 #include "fake_os.h"
 #include "learn/past.h"
+#include "reclaim/peak_limit.h"
 #include "retain/footprint.h"
 #include "retain/huge.h"
 #include "retain/rent.h"
 #include "tables/settings.h"
+
+struct hak_peak g_peak;
 }
 
 namespace {
@@ -66,7 +69,7 @@ TEST_F(Past, WhatWasGivenBackAndNotFetchedAgainIsRentSaved) {
   EXPECT_EQ(row.life_ms, 1007u);
   EXPECT_EQ(row.peak_kib, 100 * kKibOfMiB);
   EXPECT_EQ(row.paid_us, 7000u);
-  EXPECT_EQ(row.kept_mib_ms, 80u * 907);
+  EXPECT_EQ(row.kept_mib_ms, 80u * 900);
 }
 
 TEST_F(Past, WhatIsFetchedAgainCostsPagesAndIsOutForHalfOfTheTime) {
@@ -188,14 +191,49 @@ TEST_F(Past, AfterOneThatLivedLongerTheNextMeasures) {
   resident(100);
   pass(901);
   const hak_past row = ended(kPays);
-  EXPECT_EQ(row.paid_us, 0u);
+  EXPECT_EQ(row.paid_us, UINT32_MAX);
+}
+
+TEST_F(Past, WhatIsMeasuredThenCountsAlone) {
+  hak_past row = kPays;
+  row.runs = 100;
+  row.paid_us = UINT32_MAX;
+  begin(row);
+  EXPECT_FALSE(keeps());
+  look(100, 50, 10);
+  pass(10);
+  EXPECT_EQ(ended(row).paid_us, 10000u);
+}
+
+TEST_F(Past, APeakBetweenTwoLooksIsSeen) {
+  begin();
+  hak_store(&g_peak.bytes, 64 * kMiB);
+  look(10, 10);
+  EXPECT_EQ(ended().peak_kib, 64 * kKibOfMiB);
+}
+
+TEST_F(Past, TheTimeOfALookIsNoTimeOut) {
+  begin();
+  look(100, 50, 20);
+  look(50, 40, 20);
+  pass(10);
+  EXPECT_EQ(ended().kept_mib_ms, 60 * 10u);
+}
+
+TEST_F(Past, ALookAtWhatIsFetchedAgainIsInThePagesCost) {
+  begin();
+  look(100, 60, 10);
+  resident(80);
+  look(80, 80);
+  pass(90);
+  EXPECT_EQ(ended().paid_us, 5000 + 20 * 256u);
 }
 
 TEST_F(Past, AndAfterOneThatGrewLarger) {
   begin(kPays);
   resident(126);
   const hak_past row = ended(kPays);
-  EXPECT_EQ(row.paid_us, 0u);
+  EXPECT_EQ(row.paid_us, UINT32_MAX);
   EXPECT_EQ(row.kept_mib_ms, 4 * kPays.kept_mib_ms);
   EXPECT_EQ(row.peak_kib, kPays.peak_kib) << "it may have grown by what it kept";
 }

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
+from typing import NamedTuple
 
 from hakmem.base.figures import bytes_text, counted
 from hakmem.explaining.cause import ROWS, Change, age_text, class_text, estimate_text, size_of, stacks_command
+from hakmem.explaining.holders import SAMPLES_LEAST
 from hakmem.explaining.look import Look
 from hakmem.reading.heap import LIVE
+from hakmem.reading.samples import Sample
 
 LIVE_ROWS, SHARE_LEAST = 5, 0.01  # classes and call sites, and what they have at least of the part
+SLAB_MOST, STEP = 32 << 10, 16  # bytes: of a block in a slab; between two classes at least
 COVERED = 0.8  # of the live bytes, below which it is told what samples stand for
 
 
@@ -64,6 +69,36 @@ def live_changes(look: Look) -> Iterator[Change]:
 def rounding_reasons(look: Look) -> Iterator[str]:
     of = "" if covers(look) else f"of the sampled {bytes_text(sampled_bytes(look))} "
     yield f"sizes are rounded up to classes, and to whole pages: {of}{estimate_text(look, look.rounding)}"
+    saver = best_class([each for each in look.samples if each.bytes <= SLAB_MOST])
+    if saver and saver.samples >= SAMPLES_LEAST and saver.saved >= SHARE_LEAST * sampled_bytes(look):
+        share = saver.saved / sampled_bytes(look)
+        yield (f"a size class of {saver.bytes:,} B would save ≈ {bytes_text(round(saver.saved))}, {share:.0%} of it, from "
+               f"{counted(saver.samples, 'sample', 'samples')}; mode=evolving with lab_learn_class=on adds such classes")
+
+
+class Saver(NamedTuple):
+    bytes: int
+    saved: float
+    samples: int  # that the new class would serve
+
+
+def best_class(samples: Iterable[Sample]) -> Saver | None:
+    """The further size class that would save the live blocks most, as src/learn/peaks.h has it: of each class the blocks
+    that ask for at most x bytes would take x."""
+    by_class: dict[int, list[Sample]] = {}
+    for each in samples:
+        by_class.setdefault(each.bytes, []).append(each)
+    return max((one for size, own in by_class.items() for one in savers(size, own)), key=lambda one: one.saved, default=None)
+
+
+def savers(size: int, samples: list[Sample]) -> Iterator[Saver]:
+    """A class for each size that is asked for, rounded up to 16 B."""
+    weight, count = 0.0, 0
+    for each, after in zip_longest(ordered := sorted(samples, key=lambda one: one.asked), ordered[1:]):
+        weight, count = weight + each.weight, count + 1
+        bytes_ = -(-max(each.asked, 1) // STEP) * STEP
+        if bytes_ < size and (after is None or after.asked > bytes_):
+            yield Saver(bytes_, weight * (size - bytes_), count)
 
 
 def rounding_changes(look: Look) -> Iterator[Change]:

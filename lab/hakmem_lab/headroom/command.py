@@ -17,9 +17,17 @@ headroom_app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdo
 def headroom(
     typer_context: typer.Context,
     runs: Annotated[int, option("Rounds, in which each program runs once with each of the settings.", metavar="N", min=2)] = 6,
-    floors: Annotated[int, option("Traced runs of each program, whose mean is its floor.", metavar="N", min=1)] = 2,
+    floors: Annotated[int, option("Traced runs of each program, whose mean is its floor.", metavar="N", min=0)] = 2,
     programs: Annotated[Optional[str], option("Only these, with commas.", metavar="NAMES")] = None,
     settings: Annotated[Optional[str], option("Only these and the prices, with commas.", metavar="NAMES")] = None,
+    learnt: Annotated[bool, option(
+        "And with a folder of policies at each price, empty before the first round, so that a round is a run.", "--learnt"
+    )] = False,
+    learners: Annotated[bool, option(
+        "And evolving without a policy, alone and with each learner that is off by default.", "--learners")] = False,
+    peers: Annotated[Optional[str], option("And these allocators, with commas: glibc,mimalloc,...", metavar="NAMES")] = None,
+    others: Annotated[Optional[int], option(
+        "Rounds of all but the prices and what is learnt at them. Default: all rounds.", metavar="N", min=0)] = None,
     regime: Annotated[str, option(
         "Huge pages before each run: `ready` (freed a moment ago), `rested` (3 s of rest) or `asis`.", metavar="NAME"
     )] = "ready",
@@ -37,9 +45,10 @@ def headroom(
     """
     if typer_context.invoked_subcommand is not None:
         return 0
-    from hakmem_lab.headroom.order import carry_out
+    from hakmem_lab.headroom.order import Wishes, carry_out
 
-    return carry_out(build, library, programs, settings, regime, runs, floors, timeout, output)
+    return carry_out(build, library, Wishes(
+        programs, settings, learnt, learners, peers, regime, runs, others, floors, output, timeout))
 
 
 @headroom_app.command()

@@ -14,14 +14,14 @@ from pathlib import Path
 
 from hakmem.base.errors import Refusal
 from hakmem_lab.bench.statistics import geometric_mean
+from hakmem_lab.headroom import learnt
+from hakmem_lab.headroom.learnt import BOUND, NOTHING, least_cost
 from hakmem_lab.headroom.table import PRICES, SETTINGS
 from hakmem_lab.pareto.report import Line, table
 from hakmem_lab.pareto.rows import complete, read
 from hakmem_lab.pareto.verdict import Program, Runs, programs_of
 from hakmem_lab.simulate.results import price_of
 
-BOUND = 0.97  # a program below it has headroom
-NOTHING = "–"
 
 
 def report(file: Path) -> int:
@@ -37,17 +37,14 @@ def sections(programs: list[Program]) -> Iterator[str]:
     yield table(["program", *(cell for price in PRICES for cell in (price, "÷ default"))], ratio_lines(programs))
     yield "Each of the settings ÷ the default at `balanced`, all rounds: CPU time; memory above the floor x seconds.\n"
     yield table(["program", *SETTINGS], figure_lines(programs))
+    yield from learnt.sections(programs, {price: {one.name: headroom(one, price) for one in programs} for price in PRICES})
 
 
 # ---- the best ----
 
-def least_cost(runs: Runs, ns: float, odd: bool) -> float | None:
-    return min((runs.cost(number, ns) for number in runs.cpu_s if (number % 2 == 1) == odd), default=None)
-
-
 def best_of(program: Program, ns: float) -> str | None:
     """By the odd rounds."""
-    known = {name: least_cost(runs, ns, odd=True) for name, runs in program.runs.items()}
+    known = {name: least_cost(runs, ns, odd=True) for name, runs in program.runs.items() if name in SETTINGS}
     costs = {name: cost for name, cost in known.items() if cost is not None}
     return min(costs, key=costs.__getitem__, default=None)
 

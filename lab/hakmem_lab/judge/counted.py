@@ -23,7 +23,7 @@ from hakmem_lab.judge.measure import run
 from hakmem_lab.judge.regimes import COUNTED
 from hakmem_lab.judge.rows import Counts, Row
 from hakmem_lab.judge.session import Order, Turn, begun, turns
-from hakmem_lab.pareto.perform import ERRORS, PROOF, Context, preloads, refuse_unless_served, run_folder, variables_of
+from hakmem_lab.pareto.perform import ERRORS, PADDING, PROOF, Context, preloads, refuse_unless_served, run_folder, variables_of
 
 SLOWER = 20  # the time that a run may take, beside one that is timed
 CACHES = ("--I1=32768,8,64", "--D1=49152,12,64", "--LL=2097152,16,64")
@@ -48,7 +48,7 @@ def count(context: Context, turn: Turn) -> Counts:
     """Raises Refusal when it fails, is not served, or takes too long."""
     program, on = turn.program, turn.configuration
     with run_folder(context, program, 0) as folder:
-        environ = variables_of(program, folder, preloads(context, on.allocator), on.variables)
+        environ = variables_of(program, folder, preloads(context, on.allocator), {**on.variables, PADDING: ""})
         counting = ("valgrind", "--quiet", "--tool=cachegrind", "--cache-sim=yes", "--trace-children=yes", *CACHES,
                     f"--cachegrind-out-file={folder}/counts.%p")
         figures = run(context, replace(program, words=(*counting, *program.words)), folder, environ)

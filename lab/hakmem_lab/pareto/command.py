@@ -30,8 +30,6 @@ def pareto(
     config: Annotated[Optional[list[str]], option(
         "HAKMEM with these settings, instead of baseline, and evolving at three prices. May be given again.",
         metavar="NAME:SETTING=VALUE,...")] = None,
-    ablate: Annotated[bool, option(
-        "HAKMEM only: baseline, evolving, and evolving with each learner (settings learn_...) off alone.")] = False,
     allocators: Annotated[Optional[str], option("Only these, with commas: hakmem,glibc,...", metavar="NAMES")] = None,
     peer: Annotated[Optional[list[str]], option("A further library to measure.", metavar="NAME=FILE")] = None,
     output: Annotated[Path, option(
@@ -53,7 +51,7 @@ def pareto(
 
     if list_only:
         return show_list(programs)
-    wishes = Wishes(runs, floors, programs, config or [], ablate, allocators, peer or [], output, timeout)
+    wishes = Wishes(runs, floors, programs, config or [], allocators, peer or [], output, timeout)
     return carry_out(build, library, wishes)
 
 

@@ -20,7 +20,6 @@ LAB = "lab_"
 LEARNER = "lab_learn_"
 TABLES = {Path("src") / "tables" / "settings.def": "", Path("src") / "tables" / "lab_settings.def": LAB}  # and the prefix
 ROW = re.compile(r"^SETTING\((\w+)", re.MULTILINE)
-ON = re.compile(r"^SETTING\((\w+), *flag, *1,", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -39,11 +38,11 @@ class Configuration:
 
 
 @cache
-def known_settings(row: re.Pattern[str] = ROW) -> tuple[str, ...]:
+def known_settings() -> tuple[str, ...]:
     """By the tables of the checkout; empty outside one."""
     for root in candidate_roots():
         if all((root / table).is_file() for table in TABLES):
-            return tuple(prefix + name for table, prefix in TABLES.items() for name in row.findall((root / table).read_text()))
+            return tuple(prefix + name for table, prefix in TABLES.items() for name in ROW.findall((root / table).read_text()))
     return ()
 
 
@@ -52,17 +51,6 @@ def usual(hakmem: Allocator) -> list[Configuration]:
     front = [Configuration(EVOLVING if price == BALANCED else f"{EVOLVING}-{price}", hakmem, {MODE: EVOLVING, PRICE: price})
              for price in ("balanced", "speed", "lean")]
     return [Configuration(BASELINE, hakmem, {MODE: BASELINE, PRICE: BALANCED}), *front]
-
-
-def ablated(hakmem: Allocator) -> list[Configuration]:
-    """Everything that is learnt, nothing, and all but one learner, for each that learns unless it is switched off."""
-    learners = [name for name in known_settings(ON) if name.startswith(LEARNER)]
-    if not learners:
-        raise Refusal(f"--ablate: no flag in src/tables/lab_settings.def that is on begins with {LEARNER}")
-    everything = {MODE: EVOLVING, PRICE: BALANCED}
-    without = [Configuration(f"no {name.removeprefix(LEARNER)}", hakmem, everything | {name: "off"}) for name in learners]
-    return [Configuration(BASELINE, hakmem, {MODE: BASELINE, PRICE: BALANCED}), Configuration(EVOLVING, hakmem, everything),
-            *without]
 
 
 def named(text: str, hakmem: Allocator) -> Configuration:
@@ -86,14 +74,14 @@ def refuse_unknown(text: str, setting: str) -> None:
         raise Refusal(f"--config {text}: no such setting as {setting}" + (f" (nearest: {near[0]})" if near else ""))
 
 
-def all_of(allocators: list[Allocator], configs: Iterable[str], ablate: bool) -> list[Configuration]:
-    """HAKMEM's first, then a peer each; with --ablate no peers."""
+def all_of(allocators: list[Allocator], configs: Iterable[str]) -> list[Configuration]:
+    """HAKMEM's first, then a peer each."""
     hakmem = next((one for one in allocators if one.name == HAKMEM), None)
-    peers = [Configuration(one.name, one) for one in allocators if one.name != HAKMEM and not ablate]
+    peers = [Configuration(one.name, one) for one in allocators if one.name != HAKMEM]
     ours: list[Configuration] = []
     if hakmem:
         asked = [named(text, hakmem) for text in configs]
-        ours = asked or (ablated(hakmem) if ablate else usual(hakmem))
+        ours = asked or usual(hakmem)
     refuse_twins([*ours, *peers])
     return [*ours, *peers]
 

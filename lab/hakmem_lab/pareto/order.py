@@ -24,7 +24,6 @@ class Wishes:
     floors: int
     programs: str | None
     configs: list[str]
-    ablate: bool
     allocators: str | None
     peers: list[str]
     output: Path
@@ -34,13 +33,11 @@ class Wishes:
 def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     """The exit status."""
     places = find_places(build, library)
-    if wishes.ablate and wishes.configs:
-        raise Refusal("--ablate and --config do not go together")
     found, missing = find_allocators(places.so_file, wishes.peers)
     programs, absent = installed(chosen_programs(wishes.programs))
     if not programs:
         raise Refusal("none of these programs is installed")
-    configurations = all_of(chosen(found, wishes.allocators), wishes.configs, wishes.ablate)
+    configurations = all_of(chosen(found, wishes.allocators), wishes.configs)
     hakmem = next((one for one in found if one.name == HAKMEM), None) or hakmem_at(places.so_file)
     if isinstance(hakmem, str):
         raise Refusal(hakmem)

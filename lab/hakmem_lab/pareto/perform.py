@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
+from random import randrange
 from time import monotonic, monotonic_ns, sleep
 
 from hakmem.base.errors import Refusal, TimedOut
@@ -35,10 +36,12 @@ from hakmem_lab.pareto.integral import WALL, Clock, Phase, Samples, read_samples
 from hakmem_lab.pareto.programs import Real, filled, settled
 
 NOBODY = 65534
+OF_NOBODY = ".nobody/"  # ends the name of a folder of policies for what runs as nobody: a policy is believed from its user
 STEERING = ("HAKMEM_", "LD_PRELOAD", "PG")
 WHOLE, START, END, REST = "whole", "start", "end", "rest"
 PROOF, SAMPLES, REPORT, OUTPUT, ERRORS = "proof", "samples", "report", "output", "errors"
 POLL_SECONDS = 0.01
+PADDING, PADDING_BYTES = "HAKPROBE_PADDING", 4096
 POLITE_ENDS = (0, 128 + signal.SIGTERM)
 
 
@@ -83,6 +86,14 @@ def as_user(row: Real, words: list[str]) -> list[str]:
     if not row.ordinary or os.geteuid() != 0:
         return words
     return ["setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups", *words]
+
+
+def variables_for(row: Real, configuration: Configuration) -> dict[str, str]:
+    """Folders among the settings are those of the user that it runs as."""
+    variables = configuration.variables
+    if not row.ordinary or os.geteuid() != 0:
+        return variables
+    return {name: value.rstrip("/") + OF_NOBODY if value.endswith("/") else value for name, value in variables.items()}
 
 
 def own_folder(row: Real, folder: Path) -> None:
@@ -284,15 +295,22 @@ def preloads(context: Context, allocator: Allocator) -> list[Path]:
 
 
 def variables_of(row: Real, folder: Path, libraries: list[Path], more: Mapping[str, str]) -> dict[str, str]:
-    fixed = {"HAKPROBE_FILE": str(folder / PROOF), "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    fixed = {"HAKPROBE_FILE": str(folder / PROOF), "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8", **padding()}
     return environment(plain_environment(), preload_value(libraries, []), {**row.variables, **fixed, **more})
+
+
+def padding() -> dict[str, str]:
+    """A variable of another length in each run: a program's stack, and what it copies of its environment, lie elsewhere for
+    each length, and that alone is worth 10 % of gawk's time; with one length a configuration would keep its luck for ever
+    (Mytkowicz, Diwan, Hauswirth and Sweeney, 2009)."""
+    return {PADDING: "x" * randrange(PADDING_BYTES)}
 
 
 def measure(context: Context, row: Real, configuration: Configuration) -> Measured:
     """Raises Refusal when it fails, is not served, or takes too long."""
     port = free_port()
     with run_folder(context, row, port) as folder:
-        environ = variables_of(row, folder, preloads(context, configuration.allocator), configuration.variables)
+        environ = variables_of(row, folder, preloads(context, configuration.allocator), variables_for(row, configuration))
         context.prepare()
         with started(context, row, folder, port, environ) as running:
             done = finished(running, go_through(context, running))

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import log
 from pathlib import Path
 
 from rich.console import Console
@@ -14,7 +13,7 @@ from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.process.peers import HAKMEM
 from hakmem_lab.bench.measures import three_digits
-from hakmem_lab.bench.statistics import Ratio, geometric_mean
+from hakmem_lab.bench.statistics import Ratio
 from hakmem_lab.pareto import rows
 from hakmem_lab.pareto.configurations import BASELINE, EVOLVING
 from hakmem_lab.pareto.programs import SERVER
@@ -31,7 +30,6 @@ from hakmem_lab.pareto.verdict import (
     Program,
     Runs,
     intervals,
-    learners,
     median,
     programs_of,
     worst,
@@ -93,9 +91,6 @@ def sections(programs: list[Program]) -> Iterator[str]:
         yield "## HAKMEM's front and its best peers\n\n" + FRONT_NOTE + front_table(programs)
     if any(program.against(EVOLVING, BASELINE) for program in programs):
         yield "## Evolving / baseline\n\n" + against_table(programs)
-    without = learners(programs)
-    if without:
-        yield "## Each learner switched off alone, and what that costs\n\n" + ablation_table(programs, without)
     yield "## All figures\n\n" + FIGURES_NOTE + figure_table(programs)
     yield "## The floor\n\n" + floor_table(programs)
 
@@ -180,27 +175,6 @@ def against_table(programs: list[Program]) -> str:
     return ("Ratios of medians, with 95 % intervals from five rounds on. Cost: CPU time, and the excess at the price. "
             "Of memory only where both lie above the floor.\n\n"
             + table(["program", CPU, MEMORY, COST], lines))
-
-
-# ---- ablation ----
-
-def ablation_table(programs: list[Program], without: list[str]) -> str:
-    note = "Without it / with all: above 1 it is worth that much. Geometric means over the programs, then the most on one.\n\n"
-    return note + table(["", CPU, MEMORY, COST, "most of cost"], [ablation_line(programs, name) for name in without])
-
-
-def ablation_line(programs: list[Program], name: str) -> Line:
-    found = {program.name: program.against(name, EVOLVING) for program in programs}
-    known = {program: ratios for program, ratios in found.items() if ratios}
-    if not known:
-        return [name, *[NOTHING] * 4]
-    means = [mean_text([ratios[what].value for ratios in known.values() if what in ratios]) for what in (CPU, MEMORY, COST)]
-    most = max(known, key=lambda program: abs(log(known[program][COST].value)))
-    return [name, *means, f"{interval_text(known[most][COST])} {most}"]
-
-
-def mean_text(values: list[float]) -> str:
-    return f"{geometric_mean(values):.3f}" if values else NOTHING
 
 
 # ---- figures ----

@@ -7,9 +7,9 @@ What the CSV holds already is not measured again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from rich.console import Console
@@ -41,6 +41,10 @@ class Order:
     timeout: float
     output: Path
     prepare: Callable[[], None] = lambda: None  # the machine, before each measured run
+    fewer: Mapping[str, int] = field(default_factory=dict)  # rounds of a configuration, where not all `runs`
+
+    def has(self, configuration: Configuration, number: int) -> bool:
+        return number < self.fewer.get(configuration.name, self.runs)
 
 
 @dataclass(frozen=True)
@@ -61,8 +65,9 @@ def turns(order: Order) -> Iterator[Turn]:
             yield Turn(program, None, number)
     for number in range(order.runs):
         for place, program in enumerate(order.programs):
-            at = (number + place) % max(1, len(order.configurations))
-            for configuration in order.configurations[at:] + order.configurations[:at]:
+            among = [one for one in order.configurations if order.has(one, number)]
+            at = (number + place) % max(1, len(among))
+            for configuration in among[at:] + among[:at]:
                 yield Turn(program, configuration, number)
 
 

@@ -252,14 +252,3 @@ def intervals(programs: list[Program], what: str) -> Interval:
     known = {name: ratio for name, ratio in ratios.items() if ratio and ratio.low is not None and ratio.high is not None}
     return Interval(len(known), [name for name, ratio in known.items() if (ratio.low or 0) > WORSE],
                     [name for name, ratio in known.items() if (ratio.high or 0) < BETTER])
-
-
-def learners(programs: list[Program]) -> list[str]:
-    """Configurations that lack one learner."""
-    names = [name for program in programs for name, runs in program.runs.items() if lacks_one(runs)]
-    return list(dict.fromkeys(names))
-
-
-def lacks_one(runs: Runs) -> bool:
-    off = [name for name, value in runs.settings.items() if name.startswith(LEARNER) and value == "off"]
-    return runs.settings.get(MODE) == EVOLVING and len(off) == 1
