@@ -370,9 +370,9 @@ class Tables(Scratch):
     """Files as the setting profile_table makes them, and worse."""
 
     def table(self, *chunks: bytes, mean: int = 4096, peak: tuple[int, int, int] = (0, 0, 0), last: int = 0, in_use: int = 0,
-              whole: int = 0) -> Path:
+              whole: int = 0, live: int = 0) -> Path:
         head = table_file.FACTS.pack(table_file.MAGIC, *table_file.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", in_use, *peak, last,
-                                     whole)
+                                     whole, live)
         path = self.folder / "table.1"
         path.write_bytes(b"".join(chunk.ljust(table_file.CHUNK, b"\0") for chunk in (head, *chunks)))
         return path
@@ -405,16 +405,18 @@ class Tables(Scratch):
             stack = self.stored(1, (2.0, wrong, 1, 350, 9e4, 7), 5)
             self.assertRaisesRegex(Refusal, "damaged", read, self.table(self.chunk(b"HAKPRSTK", stack)))
 
-    def test_the_peak_of_a_table_is_scaled_and_its_end_is_not(self) -> None:
-        """At exit the counters are read before destructors free blocks. A file of an earlier version says nothing."""
+    def test_a_table_is_scaled_where_nothing_was_freed_after_the_count(self) -> None:
+        """Destructors may free blocks after the counters were read. A file of an earlier version says nothing."""
         stacks = self.chunk(b"HAKPRSTK", self.stored(1, (40.0, 40000.0, 40, 4000, 4e6, 7), 5))
         rows = self.chunk(b"HAKPRROW", *(table_file.ROW.pack(n, 100, 100, 10.0, 1) for n in range(1, 31)))
-        for whole, sizes in ((1, [30000, 42000]), (0, [30000, 40000])):
-            file = self.table(stacks, rows, mean=1000, peak=(7, 42000, 5), in_use=31000, whole=whole)
-            profile = scaled(read(file))
-            at = [columns(profile)[name] for name in ("inuse_space", "peak_space")]
+        for whole, live, sizes, said in (
+            (1, 30, [31000, 42000], None), (1, 31, [30000, 42000], "blocks were freed between the count and the end"),
+            (0, 30, [30000, 40000], "blocks from then, or from while it was off, may be missing in the samples"),
+        ):
+            profile = read(self.table(stacks, rows, mean=1000, peak=(7, 42000, 5), in_use=31000, whole=whole, live=live))
+            self.assertEqual(hindrance(profile, NOW), said)
+            at = [columns(scaled(profile))[name] for name in ("inuse_space", "peak_space")]
             self.assertEqual([profile.sample[0].value[n] for n in at], sizes)
-            self.assertIn("blocks were freed between" if whole else "may be missing", hindrance(profile, NOW))
 
     def test_numbers_that_a_profile_cannot_hold(self) -> None:
         stacks = self.chunk(b"HAKPRSTK", self.stack(1, 5))
@@ -482,7 +484,7 @@ class Estimates(unittest.TestCase):
         profile, _ = self.sampled(((1000, 4000),), random.Random(2))
         exact = sum_of(evidence_of(profile))
         del profile.comment[:]
-        for one, other in zip(exact, sum_of(evidence_of(profile))):
+        for one, other in zip(exact[:3], sum_of(evidence_of(profile))[:3]):
             self.assertAlmostEqual(one / other, 1, delta=0.01)
 
     def test_comments_that_are_another_profiles_are_not_believed(self) -> None:

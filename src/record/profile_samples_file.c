@@ -48,6 +48,7 @@ struct head {
   uint64_t peak_number, peak_in_use, peak_after_ns;
   uint64_t last_after_ns;
   uint64_t whole; /* 1: sampled from the first block on */
+  uint64_t live;  /* sampled blocks at exit, as of in_use: fewer are left where destructors freed some */
 };
 
 struct row {
@@ -421,6 +422,7 @@ void hak_samples_file_drop(const struct hak_sample *row) {
 
 static void end_file(struct head *head, uint64_t in_use) {
   head->in_use = in_use;
+  head->live = hak_samples_live();
   hak_store_release(&head->ended, 1);
 }
 

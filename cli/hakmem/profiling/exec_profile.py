@@ -21,7 +21,7 @@ from hakmem.base.figures import bytes_text, counted
 from hakmem.profiling.profile import Wishes, counted_line, counted_text, leak_lines, live_text, peak_text, totals
 from hakmem.reading.estimate import NOW, PEAK, Moment, counted_in_use, is_sampled, sampling_lines
 from hakmem.reading.pprof import columns, read, write
-from hakmem.reading.scale import scale_of
+from hakmem.reading.scale import scale_of, scale_text, scaled
 from hakmem.reading.symbols import Names, with_names
 from hakmem.reading.table_file import tables
 
@@ -83,7 +83,9 @@ def report(profile: Any, file: Path) -> bool:
     row("heap profile", f"not written: {failure}" if failure else str(file))
     row("live", live_text(profile, ""))
     if (in_use := counted_in_use(profile)) is not None:
-        row("counted", f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then")
+        scale = scale_of(profile, NOW)
+        kept = f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then"
+        row("counted", f"{scale_text(scale)} at exit" if scale else kept)
     moment = moment_of(profile)
     row("peak", live_text(profile, "", PEAK).partition(";")[0])
     if counted := peak_text(profile):

@@ -21,7 +21,7 @@ from hakmem.base.errors import Refusal
 MAGIC = b"HAKPRO02"
 ANY_VERSION = b"HAKPRO"
 CHUNK, HEAD, CHUNK_HEAD = 65536, 512, 64
-FACTS = struct.Struct("=8s4I7Q64s6Q")
+FACTS = struct.Struct("=8s4I7Q64s7Q")
 ROW = struct.Struct("=QQQdQ")
 STACK = struct.Struct("=II5d2QdQ2d")
 IMAGE = struct.Struct("=4QII32s")
@@ -53,6 +53,7 @@ class Facts(NamedTuple):
     peak_after_ns: int  # after the first sample
     last_after_ns: int  # the last sample
     from_first: int  # 1: each block since the start could be sampled
+    live: int  # sampled blocks when in_use was counted
 
 
 class Image(NamedTuple):
@@ -307,7 +308,7 @@ class Builder:
             self.comment(f"hakmem: bytes in use, counted: {facts.in_use}")
         if facts.from_first:
             self.comment(FROM_FIRST)
-        if facts.ended:
+        if facts.ended and facts.live != len(self.table.rows):
             self.comment(TILL_END)
         if facts.peak_number:
             self.comment(f"hakmem: bytes in use at the peak, counted: {facts.peak_in_use}, {facts.peak_after_ns} ns after the "
