@@ -411,7 +411,7 @@ class Tables(Scratch):
         rows = self.chunk(b"HAKPRROW", *(table_file.ROW.pack(n, 100, 100, 10.0, 1) for n in range(1, 31)))
         for whole, live, sizes, said in (
             (1, 30, [31000, 42000], None), (1, 31, [30000, 42000], "blocks were freed between the count and the end"),
-            (0, 30, [30000, 40000], "blocks from then, or from while it was off, may be missing in the samples"),
+            (0, 30, [30000, 40000], "blocks may be older than the sampling, or from while it was off"),
         ):
             profile = read(self.table(stacks, rows, mean=1000, peak=(7, 42000, 5), in_use=31000, whole=whole, live=live))
             self.assertEqual(hindrance(profile, NOW), said)
@@ -626,7 +626,7 @@ class Scaled(unittest.TestCase):
         heap, small = self.HEAPS[0], (((500, 400),),)
         total = sum(size * count for place in heap for size, count in place)
         for profile, said in (
-            (self.sampled(heap, random.Random(1), more=())[0], "blocks from then, or from while it was off, may be missing"),
+            (self.sampled(heap, random.Random(1), more=())[0], "blocks may be older than the sampling, or from while"),
             (self.sampled(heap, random.Random(1), lost=3)[0], "3 samples were lost"),
             (self.sampled(heap, random.Random(1), more=(FROM_FIRST, TILL_END))[0], "blocks were freed between the count and"),
             (self.sampled(heap, random.Random(1), counted=2 * total)[0], "it is not what the samples stand for"),

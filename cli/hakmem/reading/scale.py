@@ -69,7 +69,7 @@ def what_is_missing(profile: Any, moment: Moment) -> str:
     """By what the profile says of itself; empty: nothing."""
     texts = texts_of(profile)
     if FROM_FIRST not in texts:
-        return "blocks from then, or from while it was off, may be missing in the samples"
+        return "blocks may be older than the sampling, or from while it was off"
     if lost := lost_samples(profile):
         return f"{counted(lost, 'sample was', 'samples were')} lost"
     if moment == NOW and TILL_END in texts:
