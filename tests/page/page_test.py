@@ -334,7 +334,7 @@ class Reading(Folder):
             self.assertRegex(self.text("#cards"), r"1\d\.\d MiBat the peak, by the counters of HAKMEM, \S+ m?s after the first")
             said = r"MiBat the peak, in ≈ [\d,]+ blocks, scaled to what the counters know, from [\d,]+ samples"
             self.assertRegex(self.text("#cards"), said)
-            said = r"What is at the peak is scaled by [01]\.\d\d to the 1\d\.\d MiB \([\d,]+ B\) that the counters know; sizes"
+            said = r"What is at the peak is scaled by [01]\.\d\d to the 1\d\.\d MiB \([\d,]+ B\) that the counters know\. Sizes"
             self.assertRegex(self.text("#sampling"), said)
             self.assertEqual(len(self.texts("#sites tbody tr:first-child .range")), 4, "at the peak, and allocated")
             self.assertTrue(any("pile_up" in text for text in self.texts(".box")))

@@ -78,7 +78,7 @@ NO_AGES = "Not in this profile: HAKMEM writes it into those that a process write
 NO_PROCESS = "Only of a process that runs: hakmem report PID."
 MISSING = {"ages": NO_AGES, "timeline": NO_PROCESS, "waterfall": NO_PROCESS}
 ERROR_TOLD = 0.001
-MADE_OF_SAMPLES = "sizes and lifetimes are as sampled."
+MADE_OF_SAMPLES = "Sizes and lifetimes are as sampled."
 
 
 @dataclass(frozen=True)
@@ -113,10 +113,11 @@ def scale_words(profile: Any) -> str:
     found = []
     for moment in MOMENTS if is_sampled(profile) else ():
         if (scale := scale_of(profile, moment)) is not None:
-            found.append(f"What is {moment.live} is {scale_text(scale)}; {MADE_OF_SAMPLES}")
+            found.append(f"What is {moment.live} is {scale_text(scale)}.")
         elif why := hindrance(profile, moment):
             found.append(f"What is {moment.live} is not scaled to the count: {why}.")
-    return " ".join(found)
+    is_scaled = any(scale_of(profile, moment) is not None for moment in MOMENTS)
+    return " ".join([*found, *([MADE_OF_SAMPLES] if is_scaled else [])])
 
 
 def range_facts(profile: Any, size: int, moment: Moment) -> Optional[dict[str, Any]]:
