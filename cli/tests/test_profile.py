@@ -275,7 +275,7 @@ class Printed(Scratch):
         process = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_BYTES="4K")
         for _ in range(2):
             out = self.profile(str(process.pid)).stdout
-            self.assertRegex(out, r"(?m)^ +\S+ MiB .* 20,\d{3} |^≈ (19|2\d)\.\d MiB .* in use")
+            self.assertRegex(out, r"(?m)\A2\d\.\d MiB in use in ≈ (19|2\d),\d{3} blocks, from [\d,]+ samples; .*\nscaled by [01]\.\d\d to the 2")
         self.assertIsNone(process.poll(), "it goes on")
         without, plain = self.start(*python, **preload), self.start(*python)
         table = self.start(*python, **preload, HAKMEM_PROFILE_TABLE=str(self.folder / "table"))
