@@ -101,7 +101,7 @@ make_bare_environment() {
 make_environment() {
   "$(interpreter)" -m venv "$venv"
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check \
-    --editable "$root/cli[tools]" --editable "$root/lab[tests]" >&2
+    --editable "$root/cli" --editable "$root/lab[tests]" >&2
 }
 
 # True if the environment is complete. A full environment serves `run` as well.

@@ -85,12 +85,6 @@ def loosened(requirement: str) -> str:
     return re.sub(r"==(\d+\.\d+)[.\d]*", r"~=\1", requirement)
 
 
-def requirements(extras: dict[str, list[str]]) -> Iterator[str]:
-    for extra, wanted in extras.items():
-        yield f"Provides-Extra: {extra}"
-        yield from (f'Requires-Dist: {loosened(each)}; extra == "{extra}"' for each in wanted)
-
-
 def metadata() -> str:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return "\n".join([
@@ -98,7 +92,7 @@ def metadata() -> str:
         f"Summary: {project['description']}", f"Requires-Python: {project['requires-python']}",
         "License-Expression: MIT OR Apache-2.0", *(f"License-File: {name}" for name in LICENCES),
         "Classifier: Operating System :: POSIX :: Linux", "Classifier: Programming Language :: C",
-        *requirements(project["optional-dependencies"]), "Description-Content-Type: text/markdown", "",
+        *(f"Requires-Dist: {loosened(each)}" for each in project["dependencies"]), "Description-Content-Type: text/markdown", "",
         (ROOT / "packaging/wheel/description.md").read_text(encoding="utf-8"),
     ])
 

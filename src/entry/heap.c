@@ -18,6 +18,7 @@
 #include "reclaim/background_thread.h"
 #include "reclaim/release_all.h"
 #include "reclaim/trigger.h"
+#include "record/profile_samples.h"
 #include "retain/memory_limit.h"
 #include "runs/runs.h"
 #include "tables/calls.h"
@@ -50,6 +51,7 @@ size_t hak_heap_in_use(void) {
 int hak_heap_settings_changed(void) {
   hak_fork_watch();
   if (hak_setting(profile) != 0) hak_profiling_begin();
+  else hak_samples_miss();
   hak_calls_heed();
   int error = hak_learn_heed();
   hak_magazine_mark_all();

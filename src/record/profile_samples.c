@@ -280,6 +280,12 @@ bool hak_samples_is_busy(int signal, void (*later)(int)) {
 
 /* ---- samples ---- */
 
+void hak_samples_miss(void) {
+  if (!hak_load(&g_samples.whole)) return;
+  hak_store(&g_samples.whole, false);
+  hak_samples_file_miss();
+}
+
 /* The new block counts once at its peak: its weight would count the chance that this moment was looked at. */
 static void settle_newest(const struct hak_sample *newest) {
   struct hak_at_peak *peak = &newest->stack->peak;

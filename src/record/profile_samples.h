@@ -99,8 +99,15 @@ struct hak_samples {
   char *arena, *arena_end; /* room for further stacks */
   struct hak_backtrace **head; /* lists by hash of the stack; NULL: no table yet */
   struct hak_samples_peak peak;
+  bool whole; /* calls were sampled from the first block on: no live block is older, or from a pause */
 };
 extern HAK_HIDDEN struct hak_samples g_samples;
+
+/* At start, before any block, if calls are sampled. */
+static inline void hak_samples_begin_whole(void) { g_samples.whole = true; }
+
+/* Calls are sampled no more: from now on blocks are missing in the table. */
+void hak_samples_miss(void);
 
 /* Adds a sampled block with this stack, until hak_samples_withdraw. in_use: bytes by the counters, with the block, if
  * these may be a new peak; else 0. */

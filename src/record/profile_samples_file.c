@@ -47,6 +47,8 @@ struct head {
   uint64_t in_use; /* bytes at exit, by the counters; 0: unknown */
   uint64_t peak_number, peak_in_use, peak_after_ns;
   uint64_t last_after_ns;
+  uint64_t whole; /* 1: sampled from the first block on */
+  uint64_t live;  /* sampled blocks at exit, as of in_use: fewer are left where destructors freed some */
 };
 
 struct row {
@@ -191,6 +193,7 @@ static void fill_head(struct head *head) {
   head->lost = g_table_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
   head->mean = hak_setting(profile_bytes);
   head->chunks = 1;
+  head->whole = hak_load(&g_samples.whole);
   fill_peak(head, &g_samples.peak);
   hak_text_of("/proc/self/comm", head->program, sizeof head->program);
   in_order();
@@ -374,6 +377,11 @@ void hak_samples_file_add(struct hak_backtrace *stack) {
 
 /* ---- rows ---- */
 
+void hak_samples_file_miss(void) {
+  struct head *head = hak_load(&g_table_file.head);
+  if (head != NULL) hak_store(&head->whole, 0);
+}
+
 void hak_samples_file_lose(void) {
   if (g_table_file.head != NULL) hak_store(&g_table_file.head->lost, ++g_table_file.lost);
 }
@@ -414,6 +422,7 @@ void hak_samples_file_drop(const struct hak_sample *row) {
 
 static void end_file(struct head *head, uint64_t in_use) {
   head->in_use = in_use;
+  head->live = hak_samples_live();
   hak_store_release(&head->ended, 1);
 }
 

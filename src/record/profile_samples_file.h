@@ -15,7 +15,8 @@
  *                      innermost first
  *               head   after the counts: ended | chunks | program 64 | bytes in use at exit, counted; 0: unknown |
  *                      the last peak: number, bytes in use, counted, ns after the first sample | ns from the first
- *                      sample to the last
+ *                      sample to the last | 1: sampled from the first block on | sampled blocks live at exit, when
+ *                      bytes in use were counted
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
  *           Numbers without a size have 8 bytes; sums, variance and weight are floating-point. A chunk's records end
@@ -67,6 +68,9 @@ void hak_samples_file_peak(const struct hak_samples_peak *peak);
 /* Adds a new row; removes a row. */
 void hak_samples_file_enter(struct hak_sample *row);
 void hak_samples_file_drop(const struct hak_sample *row);
+
+/* Stores that blocks are missing in the table. Needs no lock. */
+void hak_samples_file_miss(void);
 
 /* Counts a sample that found no room in the table. */
 void hak_samples_file_lose(void);

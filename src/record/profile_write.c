@@ -147,6 +147,11 @@ static void put_in_use(uint64_t bytes) {
   write_number(COMMENT, put_string(line.text));
 }
 
+/* With this a reader may take the counted bytes for those that the samples stand for. */
+static void put_whole(void) {
+  if (g_samples.whole) write_number(COMMENT, put_string("hakmem: sampled from the first block on"));
+}
+
 /* "hakmem: bytes in use at the peak, counted: 209715200, 1234567 ns after the first sample" */
 static void put_peak(const struct hak_samples_peak *peak) {
   struct hak_line line;
@@ -296,6 +301,7 @@ static void put_heads(const struct hak_profile_facts *facts) {
   put_comment(facts->pid);
   put_sentence(facts->mean);
   put_in_use(facts->in_use);
+  put_whole();
   put_peak(&g_samples.peak);
 }
 

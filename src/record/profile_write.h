@@ -11,7 +11,8 @@
  *               sample       each stack with its locations and ten sums
  *               duration     from the first sample on
  *               comment      numbers of sampled and lost blocks; what the sampling can miss; bytes in use by the
- *                            counters; sizes and ages (profile_ages.h); and in the order of samples
+ *                            counters; whether calls were sampled from the first block on; sizes and ages
+ *                            (profile_ages.h); and in the order of samples
  *
  *                   #hakmem samples: 37 7696 2424832; 0 0 0; ...     per stack: live sampled blocks, their bytes,
  *                                                                    the variance of inuse_space / mean

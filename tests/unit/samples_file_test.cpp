@@ -43,7 +43,7 @@ struct Row {
 
 struct File {
   std::string magic;
-  uint64_t pid = 0, sampled = 0, lost = 0, ended = 0;
+  uint64_t pid = 0, sampled = 0, lost = 0, ended = 0, whole = 0;
   std::map<uint64_t, Row> rows;
   std::map<uint64_t, std::vector<uint64_t>> stacks;
   std::map<uint64_t, double> taken; /* bytes, by stack */
@@ -94,6 +94,7 @@ File read(const std::string &path) {
   file.sampled = get<uint64_t>(data, 48);
   file.lost = get<uint64_t>(data, 56);
   file.ended = get<uint64_t>(data, 64);
+  file.whole = get<uint64_t>(data, 184);
   file.images = get<uint64_t>(data, 512) != 0;
   file.peak_number = get<uint64_t>(data, 152);
   file.peak_in_use = get<uint64_t>(data, 160);
@@ -153,6 +154,25 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   EXPECT_EQ(file.brief[row.stack], 1);
   hak_samples_file_end(0);
   EXPECT_EQ(read(name()).ended, 1u);
+}
+
+/* Only of calls that were sampled from the first block on is what the counters know what the samples stand for. */
+TEST_F(Kept, APauseIsTold) {
+  hak_samples_begin_whole();
+  hak_samples_file_start(path_.c_str());
+  add(0x1000, 10, {1, 2});
+  EXPECT_EQ(read(name()).whole, 1u);
+  hak_samples_miss();
+  EXPECT_EQ(read(name()).whole, 0u);
+  hak_samples_miss();
+  add(0x2000, 10, {1, 2});
+  EXPECT_EQ(read(name()).whole, 0u);
+}
+
+TEST_F(Kept, SampledLaterIsNotWhole) {
+  hak_samples_file_start(path_.c_str());
+  add(0x1000, 10, {1, 2});
+  EXPECT_EQ(read(name()).whole, 0u);
 }
 
 /* The table grows, and fills holes from the end. */

@@ -12,16 +12,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tomllib
 import unittest
 import zipfile
 from contextlib import suppress
 from importlib import metadata
-from importlib.metadata import requires
 from pathlib import Path
 from unittest import mock
 
 from hakmem.base.errors import Refusal
-from hakmem.commands import NAMES
+from hakmem.commands import FIRST, NAMES
 from hakmem.process import places
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def wheels(folder: Path) -> dict[str, Path]:
 
 
 class Wheels(unittest.TestCase):
-    """One pair of wheels for all of them, and one environment."""
+    """One pair of wheels for all of them, and one environment without the dependencies."""
 
     @classmethod
     def setUpClass(cls) -> None:
@@ -65,7 +65,7 @@ class Wheels(unittest.TestCase):
         cls.bin = cls.folder / "environment/bin"
         if cls.said.returncode == 0:
             subprocess.run([PYTHON, "-m", "venv", cls.bin.parent], check=True)
-            cls.installed = cls.pip("install", "hakmem")
+            cls.installed = cls.pip("install", "--no-deps", "hakmem")
 
     @classmethod
     def pip(cls, command: str, *words: str | Path) -> subprocess.CompletedProcess[str]:
@@ -163,23 +163,27 @@ class Wheels(unittest.TestCase):
         done = run(self.bin / "hakmem", "path", cwd=ROOT)
         self.assertEqual(self.printed(done).strip(), str(self.package / "lib/libhakmem.so"))
 
-    def test_help_and_version_without_extras(self) -> None:
+    def test_help_and_version_without_dependencies(self) -> None:
         self.assertRegex(self.printed(self.hakmem("--version")), r"\Ahakmem \d+\.\d+\.\d+\n\Z")
         for words, text in ((["-h"], "More commands:"), (["run", "--help"], "--runs"), (["replay", "-h"], "--rounds")):
             self.assertIn(text, self.printed(self.hakmem(*words)))
         self.assertEqual(self.hakmem().returncode, 2)
 
-    def test_a_missing_extra_is_named(self) -> None:
-        """By every command that needs one, and by no name of a module; what is wrong otherwise is told as ever."""
+    def test_pip_wants_the_dependencies_without_an_extra(self) -> None:
+        done = self.pip("install", "--dry-run", "--ignore-installed", "hakmem")
+        self.assertRegex(done.stderr, r"No matching distribution found for (rich|protobuf|pyelftools)~=")
+
+    def test_what_is_missing_is_told(self) -> None:
+        """By every command that needs more, and by no name of a module; what is wrong otherwise is told as ever."""
         words = {"address": ["1", "-p", "1"], "explain": ["1"], "top": ["999999999"], "stats": ["999999999"], "decisions": ["no-such"], "policy": ["no-such"]}
         for command in set(NAMES) - {"run", "exec", "path", "env"}:
             with self.subTest(command=command):
                 self.refused(self.hakmem(command, *words.get(command, ["true"])), "hakmem: ")
         for command in ("doctor", "profile", "replay", "report", "trace"):
             done = self.hakmem(command, "true")
-            self.refused(done, f"hakmem: {command} needs more than is installed here: pip install 'hakmem[tools]'\n")
+            self.refused(done, f"hakmem: {command} needs more than is installed here: pip install hakmem\n")
         done = self.hakmem("exec", "--profile", "true")
-        self.refused(done, "hakmem: exec --profile needs more than is installed here: pip install 'hakmem[tools]'\n")
+        self.refused(done, "hakmem: exec --profile needs more than is installed here: pip install hakmem\n")
 
     def test_no_module_of_the_laboratory_is_in_it(self) -> None:
         for file in self.wheels.values():
@@ -189,11 +193,11 @@ class Wheels(unittest.TestCase):
         laboratory = {file.name for file in (ROOT / "lab/hakmem_lab").iterdir() if file.is_dir() and file.name != "learning"}
         self.assertEqual(laboratory & {file.name for file in self.package.iterdir()}, {"__pycache__"} & laboratory)
 
-    def test_what_is_done_without_extras_imports_without_them(self) -> None:
+    def test_what_is_done_without_dependencies_imports_without_them(self) -> None:
         without = [f"hakmem.commands.{name}" for name in NAMES] + ["hakmem.running.run", "hakmem.running.exec", "hakmem.running.shell"]
         self.printed(run(self.bin / "python", "-I", "-c", IMPORTS, *without, cwd=self.folder))
 
-    def test_wrong_use_without_extras(self) -> None:
+    def test_wrong_use_without_dependencies(self) -> None:
         for words, text in (
             (["frobnicate"], "no such command 'frobnicate'"), (["--frobnicate"], "no such option"), (["exec"], "exec --help"),
             (["run", "--runs", "0"], "run --help"), (["run", "--frobnicate"], "run --help"), (["path", "x"], "path --help"),
@@ -206,7 +210,7 @@ class Wheels(unittest.TestCase):
         """The wheel for older systems, which this one runs, too."""
         for how in ("--target", "--prefix"):
             folder = self.folder / how
-            done = self.pip("install", "--ignore-installed", how, folder, self.wheels[OLD])
+            done = self.pip("install", "--no-deps", "--ignore-installed", how, folder, self.wheels[OLD])
             self.assertEqual(done.returncode, 0, done.stderr)
             command = folder / "bin/hakmem"
             path = str(next(folder.rglob("lib/libhakmem.so")))
@@ -224,28 +228,56 @@ class Wheels(unittest.TestCase):
         self.assertEqual(done.returncode, 127)
 
 
-class WithExtras(unittest.TestCase):
-    """The wheel and what hakmem[tools] brings, in an environment without anything else."""
+class WithDependencies(unittest.TestCase):
+    """What `pip install hakmem` brings, without an extra, in an environment without anything else. The dependencies are
+    this environment's, so that no index is asked."""
 
     @classmethod
     def setUpClass(cls) -> None:
         cls.folder = Path(tempfile.mkdtemp(prefix="hakmem-wheel-"))
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         packed(cls.folder / "wheels")
-        subprocess.run([sys.executable, "-m", "venv", "--without-pip", cls.folder / "environment"], check=True)
+        subprocess.run([sys.executable, "-m", "venv", cls.folder / "environment"], check=True)
         (site,) = cls.folder.glob("environment/lib/python3*/site-packages")
-        with zipfile.ZipFile(wheels(cls.folder / "wheels")[OLD]) as archive:
-            archive.extractall(site)
-        for file in (site / "hakmem/lib").iterdir():
-            file.chmod(0o755)
-        for file in brought_by("hakmem", "tools"):
+        for file in brought_by(dependencies()):
             (site / file.name).symlink_to(file)
         cls.package, cls.python = site / "hakmem", cls.folder / "environment/bin/python"
+        cls.installed = run(cls.python, "-m", "pip", "install", "--quiet", "--no-index", "--disable-pip-version-check",
+                            wheels(cls.folder / "wheels")[OLD], cwd=cls.folder)
 
     def hakmem(self, *words: str | Path) -> str:
         done = run(self.python, "-I", "-m", "hakmem", *words, cwd=self.folder)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout + done.stderr
+
+    def test_pip_is_content(self) -> None:
+        self.assertEqual((self.installed.returncode, self.installed.stderr), (0, ""))
+        done = run(self.python, "-m", "pip", "check", "--disable-pip-version-check")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_the_commands_of_every_day(self) -> None:
+        """Each of the first group of the help."""
+        heap, page = self.folder / "day.heap", self.folder / "day.html"
+        waits = [self.python, "-I", "-m", "hakmem", "exec", "--", PYTHON, "-c", "import sys; k = bytes(9 << 20); print(1, flush=True); input()"]
+        done = {
+            "run": self.hakmem("run", "--runs", "1", "--", PYTHON, "-c", "print(6 * 7)"),
+            "exec": self.hakmem("exec", f"--profile={heap}", "--", PYTHON, "-c", "print(6 * 7)"),
+            "doctor": self.hakmem("doctor", PYTHON),
+            "profile": self.hakmem("profile", heap),
+            "report": self.hakmem("report", heap, "-o", page),
+        }
+        with subprocess.Popen(list(map(str, waits)), env=BARE, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdin and process.stdout
+            self.assertEqual(process.stdout.readline(), "1\n")
+            done["top"] = self.hakmem("top", "--once", str(process.pid))
+            done["explain"] = self.hakmem("explain", str(process.pid))
+            process.stdin.write("\n")
+        self.assertEqual(set(done), set(FIRST))
+        wanted = {"run": "served by HAKMEM", "exec": "heap profile", "doctor": "ok", "profile": "function", "report": "by HAKMEM's counters|sampled", "top": "in use|live", "explain": "live"}
+        for command, text in wanted.items():
+            with self.subTest(command=command):
+                self.assertRegex(done[command], text)
+        self.assertIn("<html", page.read_text())
 
     def test_every_module_imports(self) -> None:
         files = [file.relative_to(self.package.parent) for file in self.package.rglob("*.py")]
@@ -269,15 +301,19 @@ class WithExtras(unittest.TestCase):
         self.assertIn("<html", (self.folder / "page.html").read_text())
 
 
-def needed(requirements: list[str] | None, extra: str = "") -> set[str]:
-    """Names of distributions; those of other extras are left out."""
-    wanted = [each for each in requirements or () if (f'extra == "{extra}"' in each if extra else "extra ==" not in each)]
-    return {re.split(r"[^\w.-]", each)[0] for each in wanted}
+def needed(requirements: list[str] | None) -> set[str]:
+    """Names of distributions; those of extras are left out."""
+    return {re.split(r"[^\w.-]", each)[0] for each in requirements or () if "extra ==" not in each}
 
 
-def brought_by(package: str, extra: str) -> set[Path]:
-    """What lies in this environment of an extra, with all that it needs here."""
-    wanted, found, seen = needed(requires(package), extra), set(), set()
+def dependencies() -> set[str]:
+    """As the sources have them, whatever this environment was made from."""
+    return needed(tomllib.loads((ROOT / "cli/pyproject.toml").read_text())["project"]["dependencies"])
+
+
+def brought_by(names: set[str]) -> set[Path]:
+    """What lies in this environment of these, with all that they need here."""
+    wanted, found, seen = set(names), set(), set()
     while wanted:
         name = wanted.pop()
         with suppress(metadata.PackageNotFoundError):  # another system or interpreter needs it

@@ -48,8 +48,10 @@ from hakmem.reading.estimate import (
     range_of,
     sampling_lines,
     sum_of,
+    whole_evidence,
 )
 from hakmem.reading.pprof import columns, read
+from hakmem.reading.scale import hindrance, scale, scale_of, unscaled
 from hakmem.reading.symbols import Frame, Names, root_before
 
 GROWN, SHRUNK = "red", "blue"
@@ -158,7 +160,7 @@ def changes_of(before: Read, after: Read, moment: Moment, key_of: Callable[[list
 def whole_of(one: Read, moment: Moment) -> Side:
     at = columns(one.profile)
     values = [(sample.value[at[moment.space]], sample.value[at[moment.objects]]) for sample in one.profile.sample]
-    evidence = sum_of(evidence_of(one.profile, moment))
+    evidence = whole_evidence(one.profile, moment)
     return Side(sum(size for size, _ in values), sum(blocks for _, blocks in values), evidence)
 
 
@@ -177,7 +179,7 @@ def change_text(change: Change, periods: tuple[int, int]) -> str:
     if max(periods) <= 1:
         return signed(change.size)
     low, high = change_range(change.before, change.after, periods)
-    return f"≈ {signed(change.size)} ({signed(low)} to {signed(high)})"
+    return f"≈ {signed(change.size)} ({signed(low)} to {signed(high)})" if low < high else signed(change.size)
 
 
 def heading_lines(before: Read, after: Read, moment: Moment) -> Iterator[str]:
@@ -190,6 +192,8 @@ def heading_lines(before: Read, after: Read, moment: Moment) -> Iterator[str]:
     one, other = in_use_of(before, moment), in_use_of(after, moment)
     if one is not None and other is not None:
         yield f"counted {signed(other - one)} ({other - one:+,} B) {moment.live}, by the counters of HAKMEM"
+    if text := scales_text(before.profile, after.profile, moment):
+        yield text
     if any(period > 1 for period in periods):
         yield from sampling_lines((before if is_sampled(before.profile) else after).profile)
         yield "a change whose range has 0 may be chance (?)"
@@ -233,9 +237,26 @@ def file_asked(asked: str) -> Path:
 def read_named(asked: str, moment: Moment = NOW) -> Read:
     """A file, or a process that has one or is told to write one."""
     file = file_asked(asked)
-    profile = read(file)
+    profile = unscaled(read(file))
     refuse_without(profile, moment, file)
     return Read(file, profile, Names(profile, root_before(file)))
+
+
+def scale_both(before: Read, after: Read, moment: Moment) -> None:
+    """To what the library counted, where both can be: else a change would have the error of one side more."""
+    profiles = [one.profile for one in (before, after) if is_sampled(one.profile)]
+    if all(hindrance(profile, moment) is None for profile in profiles):
+        for profile in profiles:
+            scale(profile, moment)
+
+
+def scales_text(before: Any, after: Any, moment: Moment) -> str:
+    """Of what both are scaled by, or why they are not; empty: there is nothing to say."""
+    scales = [scale_of(one, moment) for one in (before, after)]
+    if found := [f"{name} by {one.factor:.2f}" for name, one in zip(("before", "after"), scales) if one]:
+        return f"scaled to what the counters know: {', '.join(found)}"
+    named = zip(("before", "after"), (hindrance(one, moment) for one in (before, after)))
+    return next((f"not scaled to what the counters know; {name}: {why}" for name, why in named if why), "")
 
 
 def show_difference(asked: list[str], wishes: Wishes) -> int:
@@ -249,6 +270,7 @@ def show_difference(asked: list[str], wishes: Wishes) -> int:
     if wishes.by != NOW.space:
         raise Refusal("--by goes with one profile only: a difference is ordered by bytes in use, or with --peak at the peak")
     before, after = (read_named(one, wishes.moment) for one in asked)
+    scale_both(before, after, wishes.moment)
     periods, console = (before.profile.period, after.profile.period), stdout_console()
     for line in heading_lines(before, after, wishes.moment):
         console.print(line, markup=False, highlight=False)

@@ -18,9 +18,10 @@ from typing import Any
 from hakmem.base.errors import CANNOT_WRITE, Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
-from hakmem.profiling.profile import Wishes, counted_text, leak_lines, live_text, peak_text, totals
+from hakmem.profiling.profile import Wishes, counted_line, counted_text, leak_lines, live_text, peak_text, totals
 from hakmem.reading.estimate import NOW, PEAK, Moment, counted_in_use, is_sampled, sampling_lines
 from hakmem.reading.pprof import columns, read, write
+from hakmem.reading.scale import scale_of, scale_text, scaled
 from hakmem.reading.symbols import Names, with_names
 from hakmem.reading.table_file import tables
 
@@ -82,11 +83,13 @@ def report(profile: Any, file: Path) -> bool:
     row("heap profile", f"not written: {failure}" if failure else str(file))
     row("live", live_text(profile, ""))
     if (in_use := counted_in_use(profile)) is not None:
-        row("counted", f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then")
+        scale = scale_of(profile, NOW)
+        kept = f"{counted_text(in_use)} at exit, with what the program and its libraries keep till then"
+        row("counted", f"{scale_text(scale)} at exit" if scale else kept)
     moment = moment_of(profile)
     row("peak", live_text(profile, "", PEAK).partition(";")[0])
     if counted := peak_text(profile):
-        row("", counted)
+        row("", counted_line(profile, PEAK, counted) if scale_of(profile, PEAK) else counted)
     for label, line in zip(("sampled", ""), sampling_lines(profile)):
         row(label, line)
     if not live(profile) and is_sampled(profile):
@@ -105,7 +108,7 @@ def profiles_of(folder: Path) -> dict[int, Any]:
     found = {}
     for path in tables(folder):
         try:
-            found[int(path.suffix[1:])] = read(path)
+            found[int(path.suffix[1:])] = scaled(read(path))
         except Refusal as wrong:
             row("process", str(wrong))
     return dict(sorted(found.items(), key=lambda item: -live(item[1])))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from hakmem.reading.estimate import NOTHING, NOW, PEAK, Evidence, evidence_of, has_peak, sum_of
+from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment, sum_of
 from hakmem.reading.pprof import columns, text_of
 from hakmem.reading.symbols import Names
 
@@ -29,7 +29,7 @@ STACK_MOST = 24
 LINES_MOST = 3
 VALUES = ("inuse_space", "alloc_space", "peak_space", "inuse_objects", "alloc_objects", "peak_objects", "inuse_requested",
           "alloc_requested", "temporary_space")
-IN_USE, EVER, AT_PEAK, DRAWN = 0, 1, 2, 6
+IN_USE, EVER, AT_PEAK, DRAWN, TEMPORARY = 0, 1, 2, 6, 8
 BYTES, BEFORE, WIDTHS = DRAWN // 2, len(VALUES), 2 * len(VALUES)  # of two profiles: later, earlier, the larger of BYTES
 STRING = re.compile(r"std::(?:__cxx11::)?basic_string<char, std::char_traits<char>, std::allocator<char> ?>")
 # These ask on behalf of whoever calls them: the C++ library, and what is called like malloc (zmalloc, PyMem_Malloc).
@@ -44,12 +44,14 @@ class Place(NamedTuple):
 
 
 class Proofs(NamedTuple):
-    """What the bytes that are in use rest on, and those at the peak; of two profiles, those of the earlier one, too."""
+    """What bytes rest on: in use, at the peak; of two profiles, those of the earlier one; allocated ever, temporary."""
 
     now: Evidence = NOTHING
     peak: Evidence = NOTHING
     now_before: Evidence = NOTHING
     peak_before: Evidence = NOTHING
+    ever: Evidence = NOTHING
+    brief: Evidence = NOTHING
 
     def plus(self, other: Proofs) -> Proofs:
         return Proofs(*(sum_of(pair) for pair in zip(self, other)))
@@ -137,8 +139,11 @@ def compared(before: Any, before_names: Names, after: Any, after_names: Names) -
 
 def proofs_of(profile: Any) -> list[Proofs]:
     """By sample, in their order."""
-    now = evidence_of(profile, NOW)
-    return [Proofs(*pair) for pair in zip(now, evidence_of(profile, PEAK) if has_peak(profile) else [NOTHING] * len(now))]
+    none = [NOTHING] * len(profile.sample)
+    now, peak, ever, brief = (
+        evidence_of(profile, moment) if has_moment(profile, moment) else none for moment in (NOW, PEAK, TAKEN, BRIEF)
+    )
+    return [Proofs(*pair, ever=taken, brief=gone) for *pair, taken, gone in zip(now, peak, ever, brief)]
 
 
 # ---- the tree ----

@@ -8,6 +8,9 @@
                               with one sample more (Fay and Feuer 1997, for sums of counts with weights)
 
 Of no sample at all only a bound can be said: of three periods something is seen with the chance 1 - exp(-3), 95 %.
+
+Where the sum of all is known, and each figure was moved to it by its share of the variance (scale.py), a part with the share
+f of the variance v keeps v (1 - f), and its range is that of what is left, too: one ends where the other begins.
 """
 
 from __future__ import annotations
@@ -43,6 +46,15 @@ NOW = Moment("inuse_space", "inuse_objects", "inuse_requested", "#hakmem samples
 PEAK = Moment("peak_space", "peak_objects", "peak_space", "#hakmem peak samples:", "at the peak", "what was live at the peak")
 BRIEF = Moment("temporary_space", "temporary_objects", "temporary_space", "#hakmem temporary samples:", "temporary",
                "what was temporary")  # not of a moment, but of all blocks ever
+EVER = Moment("alloc_space", "alloc_objects", "alloc_requested", "#hakmem ever samples:", "allocated", "what was allocated")
+
+
+class Whole(NamedTuple):
+    """All of a scaled profile, of which a figure is a part."""
+
+    size: int  # bytes, as the library counted
+    seen: float  # bytes of the sampled blocks themselves
+    variance: float  # of the sum of samples. 0: the figure is all of it, and exact
 
 
 class Evidence(NamedTuple):
@@ -51,6 +63,7 @@ class Evidence(NamedTuple):
     samples: float  # live blocks that were sampled; from means where the profile does not have them
     seen: float  # bytes of these themselves
     variance: float  # of what they stand for
+    whole: Optional[Whole] = None  # of a scaled profile
 
 
 NOTHING = Evidence(0, 0, 0.0)
@@ -106,14 +119,47 @@ def evidence_of(profile: Any, moment: Moment = NOW) -> list[Evidence]:
         return [NOTHING] * len(profile.sample)
     at = columns(profile)
     space, objects, asked = at[moment.space], at[moment.objects], at.get(moment.asked, at[moment.space])
+    if (found := scaled_evidence(profile, moment)) is not None:
+        return found
     return told(profile, moment) or [
         by_means(sample.value[space], sample.value[objects], sample.value[asked], profile.period)
         for sample in profile.sample
     ]
 
 
+def unscaled_head(moment: Moment) -> str:
+    return f"#hakmem unscaled {moment.space}:"
+
+
+def unscaled_rows(profile: Any, moment: Moment) -> Optional[list[list[int]]]:
+    """Blocks, bytes and bytes asked for, by sample, as sampled; None: the profile is not scaled."""
+    rows = told_rows(profile, unscaled_head(moment))
+    return rows if rows and len(rows) == len(profile.sample) else None
+
+
+def scaled_evidence(profile: Any, moment: Moment) -> Optional[list[Evidence]]:
+    """None: the profile is not scaled."""
+    raw, found, column = unscaled_rows(profile, moment), told(profile, moment), columns(profile)[moment.space]
+    if raw is None or found is None:
+        return None
+    values = [sample.value[column] for sample in profile.sample]
+    parts = [each.variance * value / max(1, row[1]) for each, value, row in zip(found, values, raw)]
+    whole = Whole(sum(values), sum(each.seen for each in found), sum(parts))
+    return [Evidence(each.samples, each.seen, part, whole) for each, part in zip(found, parts)]
+
+
 def sum_of(evidence: Iterable[Evidence]) -> Evidence:
-    return Evidence(*(sum(values) for values in zip(NOTHING, *evidence)))
+    parts = list(evidence)
+    whole = next((each.whole for each in parts if each.whole is not None), None)
+    return Evidence(*(sum(values) for values in zip(NOTHING[:3], *(each[:3] for each in parts))), whole)
+
+
+def whole_evidence(profile: Any, moment: Moment = NOW) -> Evidence:
+    """Of all samples together. Exact in a scaled profile."""
+    found = sum_of(evidence_of(profile, moment))
+    if found.whole is None:
+        return found
+    return Evidence(found.samples, found.whole.size, 0.0, Whole(found.whole.size, found.whole.size, 0.0))
 
 
 def counted_in_use(profile: Any) -> Optional[int]:
@@ -144,14 +190,38 @@ def gamma_quantile(shape: float, z: float) -> float:
     return float(shape * max(0.0, 1 - 1 / (9 * shape) + z / (3 * math.sqrt(shape))) ** 3)
 
 
-def range_of(size: float, evidence: Evidence, period: int) -> tuple[float, float]:
+def lowest(size: float, variance: float, z: float = Z) -> float:
+    return gamma_quantile(size * size / variance, -z) * variance / size if size > 0 and variance > 0 else size
+
+
+def highest(size: float, variance: float, step: float, z: float = Z) -> float:
+    """step: the bytes that one sample more would stand for."""
+    more, spread = size + step, variance + step * step
+    return gamma_quantile(more * more / spread, z) * spread / more if more > 0 and spread > 0 else size
+
+
+def range_of(size: float, evidence: Evidence, period: int, z: float = Z) -> tuple[float, float]:
     """That has the true value in 95 of 100 profiles. What was seen is there."""
-    variance = evidence.variance
-    low = gamma_quantile(size * size / variance, -Z) * variance / size if size and variance else size
+    if evidence.whole is not None:
+        return range_in(evidence.whole, size, evidence, period)
     if not size:
         return 0.0, float(PERIODS_SEEN * period)
-    more, spread = size + period, variance + float(period) * period
-    return max(low, min(evidence.seen, size)), max(size, gamma_quantile(more * more / spread, Z) * spread / more)
+    low, high = lowest(size, evidence.variance, z), highest(size, evidence.variance, float(period), z)
+    return max(low, min(evidence.seen, size)), max(size, high)
+
+
+def range_in(whole: Whole, size: float, evidence: Evidence, period: int) -> tuple[float, float]:
+    """Of a part of what is known as a whole: what it has not, all others have."""
+    if not whole.variance:
+        return size, size
+    most = evidence.seen + max(0.0, whole.size - whole.seen)
+    if not size:
+        return 0.0, min(most, float(PERIODS_SEEN * period))
+    part, rest = min(1.0, evidence.variance / whole.variance), max(0.0, whole.size - size)
+    variance = evidence.variance * (1 - part)
+    low = min(lowest(size, variance), whole.size - highest(rest, variance, part * period))
+    high = max(highest(size, variance, (1 - part) * period), whole.size - lowest(rest, variance))
+    return max(low, min(evidence.seen, size)), max(size, min(high, most))
 
 
 def range_text(low: float, high: float) -> str:
@@ -169,7 +239,8 @@ def size_about(size: int, evidence: Evidence, period: int) -> str:
         return bytes_text(size)
     if not size:
         return f"likely less than {bytes_text(PERIODS_SEEN * period)}"
-    return f"≈ {bytes_text(size)} ({range_text(*range_of(size, evidence, period))})"
+    low, high = range_of(size, evidence, period)
+    return f"≈ {bytes_text(size)} ({range_text(low, high)})" if low < high else bytes_text(size)
 
 
 def is_hint(size: int, evidence: Evidence) -> bool:

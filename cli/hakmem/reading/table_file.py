@@ -21,7 +21,7 @@ from hakmem.base.errors import Refusal
 MAGIC = b"HAKPRO02"
 ANY_VERSION = b"HAKPRO"
 CHUNK, HEAD, CHUNK_HEAD = 65536, 512, 64
-FACTS = struct.Struct("=8s4I7Q64s5Q")
+FACTS = struct.Struct("=8s4I7Q64s7Q")
 ROW = struct.Struct("=QQQdQ")
 STACK = struct.Struct("=II5d2QdQ2d")
 IMAGE = struct.Struct("=4QII32s")
@@ -30,6 +30,8 @@ DEPTH_MOST = 128
 CHUNKS_MOST, IMAGES_MOST = 4096, 1 << 16
 NOTHING = -1
 PERIODS_SEEN = 3  # of so many, something is seen with the chance 1 - exp(-3)
+FROM_FIRST = "hakmem: sampled from the first block on"  # as in profiles that the library writes (src/record/profile_write.c)
+TILL_END = "hakmem: sampled beyond the count"  # destructors free blocks after it
 NUMBER_MOST = (1 << 63) - 1  # of what a profile can hold
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested", "peak_objects",
          "peak_space", "temporary_objects", "temporary_space")
@@ -50,6 +52,8 @@ class Facts(NamedTuple):
     peak_in_use: int  # bytes, by the counters
     peak_after_ns: int  # after the first sample
     last_after_ns: int  # the last sample
+    from_first: int  # 1: each block since the start could be sampled
+    live: int  # sampled blocks when in_use was counted
 
 
 class Image(NamedTuple):
@@ -302,6 +306,10 @@ class Builder:
                          f"less than {PERIODS_SEEN * facts.mean} bytes may go unseen")
         if facts.in_use:
             self.comment(f"hakmem: bytes in use, counted: {facts.in_use}")
+        if facts.from_first:
+            self.comment(FROM_FIRST)
+        if facts.ended and facts.live != len(self.table.rows):
+            self.comment(TILL_END)
         if facts.peak_number:
             self.comment(f"hakmem: bytes in use at the peak, counted: {facts.peak_in_use}, {facts.peak_after_ns} ns after the "
                          "first sample")

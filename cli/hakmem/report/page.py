@@ -31,9 +31,11 @@ from hakmem.profiling.difference import (
     is_by_chance,
     is_change_hint,
     read_named,
+    scale_both,
+    scales_text,
     whole_of,
 )
-from hakmem.profiling.flame import AT_PEAK, BEFORE, IN_USE, compared, picture_of, stacks_of
+from hakmem.profiling.flame import AT_PEAK, BEFORE, EVER, IN_USE, TEMPORARY, compared, picture_of, stacks_of
 from hakmem.profiling.from_outside import outside_lines, take
 from hakmem.profiling.profile import (
     counted_text,
@@ -61,11 +63,12 @@ from hakmem.reading.estimate import (
     is_sampled,
     range_of,
     sampling_lines,
-    sum_of,
+    whole_evidence,
 )
 from hakmem.reading.living import root_of
 from hakmem.reading.memory import Waterfall, waterfall_of
 from hakmem.reading.pprof import columns, read, text_of
+from hakmem.reading.scale import MOMENTS, hindrance, scale_of, scale_text, scaled
 from hakmem.reading.symbols import Names, root_before
 from hakmem.report.ages import ages_of
 from hakmem.report.timeline import end_with, watch
@@ -75,6 +78,7 @@ NO_AGES = "Not in this profile: HAKMEM writes it into those that a process write
 NO_PROCESS = "Only of a process that runs: hakmem report PID."
 MISSING = {"ages": NO_AGES, "timeline": NO_PROCESS, "waterfall": NO_PROCESS}
 ERROR_TOLD = 0.001
+MADE_OF_SAMPLES = "Sizes and lifetimes are as sampled."
 
 
 @dataclass(frozen=True)
@@ -98,17 +102,29 @@ def facts_of(profile: Any, file: Path) -> dict[str, Any]:
     return {
         "file": file.name, "program": program, "when": when, "comment": comment, "period": profile.period,
         "version": __version__, "totals": {name: sums[n] for name, n in at.items()},
-        "counted": counted_in_use(profile), "sampling": " ".join(sampling_lines(profile)),
+        "counted": counted_in_use(profile), "sampling": " ".join(sampling_lines(profile)), "scaled": scale_words(profile),
         "range": range_facts(profile, sums[at[NOW.space]], NOW), "peak": peak._asdict() if peak else None,
         "peak_range": range_facts(profile, sums[at[PEAK.space]], PEAK) if has_peak(profile) else None,
     }
+
+
+def scale_words(profile: Any) -> str:
+    """What the figures are scaled to, and why others are not."""
+    found = []
+    for moment in MOMENTS if is_sampled(profile) else ():
+        if (scale := scale_of(profile, moment)) is not None:
+            found.append(f"What is {moment.live} is {scale_text(scale)}.")
+        elif why := hindrance(profile, moment):
+            found.append(f"What is {moment.live} is not scaled to the count: {why}.")
+    is_scaled = any(scale_of(profile, moment) is not None for moment in MOMENTS)
+    return " ".join([*found, *([MADE_OF_SAMPLES] if is_scaled else [])])
 
 
 def range_facts(profile: Any, size: int, moment: Moment) -> Optional[dict[str, Any]]:
     """Of what is live at that moment; None: it is exact, or unknown how far off."""
     if not is_sampled(profile):
         return None
-    return range_with_samples(size, sum_of(evidence_of(profile, moment)), profile.period)
+    return range_with_samples(size, whole_evidence(profile, moment), profile.period)
 
 
 def range_with_samples(size: int, evidence: Evidence, period: int) -> dict[str, Any]:
@@ -117,9 +133,11 @@ def range_with_samples(size: int, evidence: Evidence, period: int) -> dict[str, 
 
 
 def with_ranges(sites: dict[str, Any], profile: Any) -> dict[str, Any]:
-    """Each place has its own, in use and at the peak, instead of what they are made from."""
+    """Each place has its own, in use, at the peak, ever allocated and temporary, instead of what they are made from."""
     for row in sites["rows"]:
-        pairs = [(row[2][IN_USE], row[-1].now), (row[2][AT_PEAK], row[-1].peak)]
+        values, proofs = row[2], row[-1]
+        pairs = [(values[IN_USE], proofs.now), (values[AT_PEAK], proofs.peak), (values[EVER], proofs.ever),
+                 (values[TEMPORARY], proofs.brief)]
         row[-1] = [
             range_with_samples(size, evidence, profile.period) if is_sampled(profile) and size else None
             for size, evidence in pairs
@@ -185,6 +203,8 @@ def difference_data(before: Read, after: Read) -> dict[str, Any]:
     changes = [change_facts(whole_of(before, each), whole_of(after, each), periods) for each in moments]
     data = {"facts": facts_of(after.profile, after.file), **picture, "ages": None, "timeline": None, "waterfall": None}
     data["sites"] = with_changes(data["sites"], periods)
+    said = (scales_text(before.profile, after.profile, each) for each in moments)
+    data["facts"]["scaled"] = " ".join(f"What is {each.live}: {text}." for each, text in zip(moments, said) if text)
     stale = sorted({*before.names.stale, *after.names.stale})
     difference = {"before": facts_of(before.profile, before.file), "changes": changes}
     return data | {"missing": MISSING, "stale": stale, "difference": difference}
@@ -232,14 +252,14 @@ def watched(pid: int, order: Order) -> Watched:
         file_of(pid, order.file)
     timeline = watch(pid, order.seconds)
     file = table or written_anew(pid, order.file)
-    return Watched(read(file), file, timeline)
+    return Watched(scaled(read(file)), file, timeline)
 
 
 def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
     pid = process_of(order.asked[0])
     if pid is None:
         file = Path(order.asked[0])
-        profile = read(file)
+        profile = scaled(read(file))
         names = Names(profile, root_before(file))
         return page_data(profile, names, file), profile, names
     profile, file, timeline, said = watched(pid, order)
@@ -263,6 +283,8 @@ def default_output(data: dict[str, Any]) -> Path:
 
 def make_difference(order: Order) -> int:
     before, after = (read_named(one) for one in order.asked)
+    for moment in MOMENTS if has_peak(before.profile) and has_peak(after.profile) else (NOW,):
+        scale_both(before, after, moment)
     output = order.output or Path(f"{before.file.name}.{after.file.name}.html")
     write_page(output, page_text(difference_data(before, after)))
     console = stderr_console() if is_written_as_it_is(output) else stdout_console()
@@ -283,7 +305,8 @@ def make_page(order: Order) -> int:
     write_page(output, page_text(data))
     console = stderr_console() if is_written_as_it_is(output) else stdout_console()  # the page itself may go to stdout
     counted = data["facts"]["counted"]
-    exactly = f"{counted_text(counted)} by HAKMEM's counters; sampled: " if counted is not None else ""
+    how = "sampled" if scale_of(profile, NOW) is None else "scaled"
+    exactly = f"{counted_text(counted)} by HAKMEM's counters; {how}: " if counted is not None else ""
     console.print(f"{output}: {exactly}{heading(profile)}", markup=False, highlight=False)
     for line in data["facts"].get("outside", ()):
         console.print(line, markup=False, highlight=False)

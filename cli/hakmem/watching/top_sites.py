@@ -61,9 +61,10 @@ class LastProfile:
     def read(self, file: Path, written: float) -> None:
         from hakmem.reading.estimate import evidence_of, is_sampled, sum_of
         from hakmem.reading.pprof import read
+        from hakmem.reading.scale import scaled
 
         try:
-            profile = read(file)
+            profile = scaled(read(file))
             sites = sites_of(profile, file)
         except Refusal as refusal:
             self.trouble = printable(str(refusal))
