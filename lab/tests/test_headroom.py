@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import csv
 import unittest
+from pathlib import Path
 
 from laboratory import lab
 from support import Scratch
 
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import Allocator
-from hakmem_lab.headroom import table
+from hakmem_lab.headroom import learnt, table
 from hakmem_lab.headroom.report import best_of, headroom
 from hakmem_lab.judge.table import chosen
 from hakmem_lab.pareto.verdict import Program, Runs
@@ -61,20 +62,58 @@ class Wishes(unittest.TestCase):
             chosen("rediss", table.programs())
 
     def test_the_prices_are_always_there(self) -> None:
-        names = [one.name for one in table.configurations(HAKMEM, "huge")]
+        names = [one.name for one in table.configurations([HAKMEM], table.Sides("huge"))]
         self.assertEqual(names, [*table.PRICES, "huge"])
         with self.assertRaisesRegex(Refusal, "--settings vast"):
-            table.configurations(HAKMEM, "vast")
+            table.configurations([HAKMEM], table.Sides("vast"))
+
+    def test_sides(self) -> None:
+        """A folder of policies for each price; each learner alone; peers."""
+        sides = table.Sides("", Path("/p"), True, "other")
+        found = {one.name: one for one in table.configurations([HAKMEM, Allocator("other", None, "1", "bb")], sides)}
+        self.assertEqual(found["learnt-lean"].settings, {"price": "lean", "policy_file": "/p/lean/"})
+        self.assertEqual(found["with keep"].settings, {"mode": "evolving", "lab_learn_keep": "on"})
+        self.assertEqual(set(found["other"].settings), set())
+        self.assertEqual([name for name in found if table.often(name)],
+                         [*table.PRICES, *(f"learnt-{price}" for price in table.PRICES)])
+
+
+class Learnt(unittest.TestCase):
+    def test_the_first_run_and_the_later_ones(self) -> None:
+        """The second run is in neither; memory counts at the price."""
+        mine = runs([2.0, 9.0, 0.5, 0.5, 0.5, 0.5, 0.5], 0)
+        found = program(balanced=runs([1.0] * 7, 0), **{"learnt-balanced": mine, "huge": runs([0.5] * 7, 0)})
+        line, *_ = learnt.lines_at("balanced", [found], {"p": headroom(found, "balanced")})
+        self.assertEqual(line[:6], ["p", "2.000", "0.500", "[0.50, 0.50]", "huge 0.500", "1.00"])
+
+    def test_no_share_of_no_headroom(self) -> None:
+        found = program(balanced=runs([1.0] * 7, 0), **{"learnt-balanced": runs([0.9] * 7, 0)})
+        line, *_ = learnt.lines_at("balanced", [found], {"p": headroom(found, "balanced")})
+        self.assertEqual(line[4:6], ["balanced 1.000", "–"])
+
+    def test_the_best_peer_is_chosen_on_other_rounds(self) -> None:
+        """`lucky` was quick in round 1 alone."""
+        found = program(balanced=runs([1.0] * 4, 0), **{"learnt-balanced": runs([0.8] * 4, 0)})
+        found.runs["lucky"] = Runs({}, "lucky", dict(enumerate([2.0, 0.1, 2.0, 2.0])), dict.fromkeys(range(4), 0.0))
+        found.runs["good"] = Runs({}, "good", dict(enumerate([0.9] * 4)), dict.fromkeys(range(4), 0.0))
+        line, *_ = learnt.lines_at("balanced", [found], {"p": headroom(found, "balanced")})
+        self.assertEqual(line[6:], ["lucky", "0.400", "0.500"])
+
+    def test_peers_and_learners_are_no_settings(self) -> None:
+        found = program(balanced=runs([1.0] * 4, 0), **{"with keep": runs([0.1] * 4, 0), "glibc": runs([0.1] * 4, 0)})
+        self.assertEqual(best_of(found, BALANCED_NS), "balanced")
 
 
 class EndToEnd(Scratch):
     def test_one_program(self) -> None:
         rows = self.folder / "rows.csv"
-        words = ["headroom", "--programs", "git-log", "--settings", "huge", "--runs", "2", "--floors", "1", "-o", str(rows)]
+        words = ["headroom", "--programs", "git-log", "--settings", "huge", "--learnt", "--peers", "glibc",
+                 "--runs", "2", "--others", "1", "--floors", "1", "-o", str(rows)]
+        learnt_names = [f"learnt-{price}" for price in table.PRICES]
         self.assertEqual(lab(*words).returncode, 0)
         with rows.open(newline="") as file:
             found = {(row["configuration"], row["outcome"]) for row in csv.DictReader(file)}
-        self.assertEqual(found, {(name, "ok") for name in ("floor", *table.PRICES, "huge")})
+        self.assertEqual(found, {(name, "ok") for name in ("floor", *table.PRICES, *learnt_names, "huge", "glibc")})
         said = lab("headroom", "report", str(rows))
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertIn("| git-log |", said.stdout)

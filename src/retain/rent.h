@@ -2,8 +2,8 @@
 /* rent.h: the cost of keeping free memory.
  *
  * what      Free memory pays rent. When the rent paid equals the cost of getting the memory again, the memory is
- *           released (ski rental: Karlin, Manasse, Rudolph and Sleator, 1988; alone at most twice the cost of a clairvoyant;
- *           retain/watermark.h asks for reuse besides, and leaves that bound for less memory).
+ *           released (ski rental: Karlin, Manasse, Rudolph and Sleator, 1988). This alone costs at most twice what a
+ *           clairvoyant pays; retain/watermark.h asks for reuse, too, and leaves that bound for less memory.
  *
  *               rent      = price [ns per MiB and second] x bytes x time        the setting HAKMEM_PRICE
  *               get again = a kernel call + pages x a page                      measured: retain/cost.h
