@@ -22,7 +22,7 @@ LINES = [
 
 LEARNERS = [
     f"kind runs 2 256 {PAID}", f"kind slabs 0 1 {PAID}", f"level runs 0 5 640 {PAID}", f"level slabs 64 7 128 {PAID}",
-    "class 5376 77", "capacity 1024 9 20 6 65535", "arm threshold 4 4", "arm slack 3 96", "arm place 1 0",
+    "class 5376 77", "capacity 1024 9 20 6 65535 1 2 3 4 5 6 7 8", "arm threshold 4 4", "arm slack 3 96", "arm place 1 0",
     "rating 0 384000 3 0", "pulls slack 5 16 262144 0", "pulls place 1 0 0 1",
 ]
 

@@ -238,13 +238,15 @@ bool hak_caches_out(unsigned which, unsigned c, uint64_t *number) {
   number[0] = g_class[c].bytes;
   for (unsigned part = 0; part < 3; part++) number[1 + part] = word >> 8 * part & 255;
   number[4] = g_caches.of[best].windows;
+  hak_ace_sums(&g_caches.of[best].capacity, number + 5);
+  hak_ace_sums(&g_caches.of[best].bound, number + 5 + HAK_ACE_SUMS);
   return true;
 }
 
 static void take_capacity(unsigned c, const uint64_t *number) {
   struct learnt *l = &g_caches.of[c];
-  l->capacity = (struct hak_ace){.rung = (uint8_t)(number[1] - LOWEST_LOG)};
-  l->bound = (struct hak_ace){.rung = (uint8_t)(number[2] - LOWEST_LOG - KIB_LOG)};
+  hak_ace_restore(&l->capacity, (uint8_t)(number[1] - LOWEST_LOG), number + 5);
+  hak_ace_restore(&l->bound, (uint8_t)(number[2] - LOWEST_LOG - KIB_LOG), number + 5 + HAK_ACE_SUMS);
   l->windows = (uint16_t)number[4];
   l->known = true;
   if (hak_setting(mode) != HAK_MODE_SHADOW) publish_capacity(c, l, (unsigned)number[3]);

@@ -45,7 +45,8 @@ void hak_caches_learn(const struct hak_learner_window *window);
 /* Call after a change of mode or setting. If no word counts from here on, all words become 0 (as usual). */
 void hak_caches_heed(void);
 
-/* The row `capacity` of a policy (rows.h): block size, the word's three parts, windows learnt from. Place: class. */
+/* The row `capacity` of a policy (rows.h): block size, the word's three parts, windows learnt from, the sums of both
+ * controllers. Place: class. */
 enum { HAK_CACHES_WINDOWS = UINT16_MAX, HAK_CACHES_LEAST_LOG = 3, HAK_CACHES_RUNGS = 8, HAK_CACHES_EIGHTHS = 6 };
 bool hak_caches_out(unsigned which, unsigned c, uint64_t *number);
 bool hak_caches_in(unsigned which, const uint64_t *number, enum hak_row_use use);

@@ -11,7 +11,7 @@
  *               kind runs|slabs ARM WAITS PAID x 8         learners (rows.h): keep times, learn/kinds.h
  *               level runs|slabs MIB ARM WAITS PAID x 8    of the quantum that begins with this MiB
  *               class BYTES WEIGHT                         learn/extra_class.h
- *               capacity BYTES LOG LOG EIGHTHS WINDOWS     learn/caches.h
+ *               capacity BYTES LOG LOG EIGHTHS WINDOWS SUM x 8     learn/caches.h
  *               arm, rating, pulls                         learn/tune_rows.h
  *               module BUILDID NAME                 "-": no build-id
  *               site OFFSET DEPTH BIN ARM WAITS PAID x 8      of the module above; offset and depth as tables/site.h

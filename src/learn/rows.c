@@ -6,6 +6,7 @@
 #include "learn/rows.h"
 
 #include "base/atomic.h"
+#include "learn/ace.h"
 #include "learn/caches.h"
 #include "learn/extra_class.h"
 #include "learn/kinds.h"
@@ -20,12 +21,15 @@
 static const struct hak_row_bound level_bounds[] = {{0, HAK_KINDS_MIB_MOST}, ARM, WEIGHT, PAID, PAID, PAID, PAID,
                                              PAID, PAID, PAID, PAID};
 static const struct hak_row_bound class_bounds[] = {{16, HAK_SLAB_MAX}, {1, HAK_EXTRA_WEIGHT_MOST}};
+#define SUM {0, HAK_ACE_SUM_MOST}
+#define SUMS SUM, SUM, SUM, SUM
 static const struct hak_row_bound capacity_bounds[] = {
     {16, HAK_SLAB_MAX},
     {HAK_CACHES_LEAST_LOG, HAK_CACHES_LEAST_LOG + HAK_CACHES_RUNGS - 1},
     {HAK_CACHES_LEAST_LOG + 10, HAK_CACHES_LEAST_LOG + 10 + HAK_CACHES_RUNGS - 1},
     {0, HAK_CACHES_EIGHTHS},
     {1, HAK_CACHES_WINDOWS},
+    SUMS, SUMS,
 };
 static const struct hak_row_bound threshold_bounds[] = {{0, HAK_ARM_THRESHOLDS}, {0, HAK_TUNE_TRIED_MOST}};
 static const struct hak_row_bound slack_bounds[] = {{0, HAK_ARM_SLACKS}, {0, HAK_TUNE_TRIED_MOST}};
@@ -58,7 +62,7 @@ static const struct hak_row_kind row_kinds[] = {
     ROWS("pulls slack", learn_slack, HAK_TUNED_SLACK, HAK_UCB_ARMS, slack_pulls_bounds, tune_pulls),
     ROWS("pulls place", learn_place, HAK_TUNED_PLACE, 2, place_pulls_bounds, tune_pulls),
 };
-static_assert(SIZE(level_bounds) == HAK_ROW_NUMBERS, "rows.h");
+static_assert(SIZE(capacity_bounds) == HAK_ROW_NUMBERS, "rows.h");
 
 const struct hak_row_kind *hak_row_kind(unsigned n) { return n < SIZE(row_kinds) ? &row_kinds[n] : NULL; }
 

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HAK_ROW_NUMBERS = 11 };
+enum { HAK_ROW_NUMBERS = 13 };
 
 struct hak_row_bound {
   uint64_t least, most;

@@ -4,7 +4,8 @@
     kind runs|slabs ARM WAITS P0 .. P7         keep times of free runs and of pages of slabs; `level` of the part of the
     level runs|slabs MIB ARM WAITS P0 .. P7    memory in use that begins with this MiB
     class BYTES WEIGHT                         one more size class; blocks refilled, as sampled
-    capacity BYTES LOG LOG EIGHTHS WINDOWS     log2 of the blocks in a magazine and of the depot's bytes per thread
+    capacity BYTES LOG LOG EIGHTHS WINDOWS S0 .. S7     log2 of the blocks in a magazine and of the depot's bytes per
+                                               thread; costs that both controllers remember (src/learn/ace.h)
     arm threshold|slack|place CODE TRIED       the choice, 0: as the settings say; windows that arms were tried in
     rating RUNG RATING MATCHES RETIRED         of a threshold; 1 << 8 is a point
     pulls slack|place ARM PULLS COST DROPPED   1 << 16 is a pull at the full range
@@ -34,6 +35,7 @@ COST = (0, 1 << 40)
 FLAG = (0, 1)
 ROW = ((0, len(ARMS) - 1), (1, WEIGHT_MOST), *[(0, PAID_MOST)] * len(ARMS))
 CLASS_BYTES = (16, 32768)
+SUM = (0, (1 << 44) - 1)
 Bounds = tuple[tuple[int, int], ...]
 
 
@@ -64,10 +66,10 @@ def class_text(numbers: tuple[int, ...]) -> str:
 
 
 def capacity_text(numbers: tuple[int, ...]) -> str:
-    size, magazine, depot, eighths, windows = numbers
+    size, magazine, depot, eighths, windows = numbers[:5]
     flush = f", {eighths}/8 of it at a flush" if eighths else ""
-    return (f"blocks of {size:,} B: {(1 << magazine) - 1:,} in a magazine{flush}, {kib_text((1 << depot) / 1024)} a thread in the "
-            f"depot; {windows:,} windows")
+    return (f"blocks of {size:,} B: {(1 << magazine) - 1:,} in a magazine{flush}, {kib_text((1 << depot) / 1024)} a thread in "
+            f"the depot; {windows:,} windows")
 
 
 def arm_of(names: tuple[str, ...]) -> Callable[[tuple[int, ...]], str]:
@@ -102,7 +104,7 @@ KINDS: dict[str, Kind] = {
     "level runs": Kind("free runs", ((0, (64 << 20) - 1), *ROW), level_text),
     "level slabs": Kind("pages of slabs", ((0, (64 << 20) - 1), *ROW), level_text),
     "class": Kind("size class", (CLASS_BYTES, (1, 1 << 30)), class_text),
-    "capacity": Kind("capacity", (CLASS_BYTES, (3, 10), (13, 20), (0, 6), (1, (1 << 16) - 1)), capacity_text),
+    "capacity": Kind("capacity", (CLASS_BYTES, (3, 10), (13, 20), (0, 6), (1, (1 << 16) - 1), *[SUM] * 8), capacity_text),
     "arm threshold": Kind("threshold of big blocks", ((0, len(THRESHOLD_KIB)), TRIED), arm_of(THRESHOLDS)),
     "arm slack": Kind("misfit share", ((0, len(SLACK) - 1), TRIED), arm_of(SLACK)),
     "arm place": Kind("place of lasting runs", (FLAG, TRIED), arm_of(PLACE)),
