@@ -33,9 +33,9 @@
  * locks     Between processes: a lock on the file's folder, while the file is written. Between threads: g_policy.lock,
  *           taken before the loader's lock and before the locks of the blocks.
  * failure   A file that is damaged, has a different format or an unknown row, or could have been written by a different
- *           user (os/trusted.h) is not read at all. Rows of modules that are not loaded or were rebuilt are left out. A line
- *           on stderr for a file not read, for rebuilt modules, and, in the mode frozen, for a file without a site of a
- *           loaded module; apart from that a module not loaded is no error, as modules may be loaded later.
+ *           user (os/trusted.h) is not read at all. Rows of modules that are not loaded or were rebuilt are left out. A
+ *           line on stderr for a file not read, for rebuilt modules, and, in the mode frozen, for a file without a site
+ *           of a loaded module; apart from that a module not loaded is no error, as modules may be loaded later.
  * not here  The meaning of a row: learn/leader.h. The rows in memory: learn/big_keep.h. Rows of learners, and when they
  *           count: rows.h.
  */

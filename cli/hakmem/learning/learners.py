@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from hakmem.base.figures import counted
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -54,7 +56,7 @@ def threshold_of(rung: int) -> str:
 def keep_text(numbers: tuple[int, ...]) -> str:
     arm, weight, *paid = numbers
     waits = weight / WAIT
-    return f"keep time {arm_text(arm)}; {waits:.0f} waits, {paid[arm] / FETCH / waits:.2f} fetches a wait"
+    return f"keep time {arm_text(arm)}; {counted(round(waits), 'wait', 'waits')}, {paid[arm] / FETCH / waits:.2f} fetches a wait"
 
 
 def level_text(numbers: tuple[int, ...]) -> str:
@@ -84,7 +86,7 @@ def rating_text(numbers: tuple[int, ...]) -> str:
 def pulls_of(names: tuple[str, ...]) -> Callable[[tuple[int, ...]], str]:
     def text(numbers: tuple[int, ...]) -> str:
         arm, pulls, cost, dropped = numbers
-        mean = f", mean cost {cost / PULL / pulls:.3f} of the range" * bool(pulls)
+        mean = f", mean cost {cost / PULL / pulls:.3f} of the range" if pulls else ""
         return f"{names[arm]}: {pulls:,} pulls{mean}{', dropped' * dropped}"
 
     return text
