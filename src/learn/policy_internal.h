@@ -74,11 +74,9 @@ static inline uint64_t hak_sum(uint64_t sum, const char *text, size_t bytes) {
 /* All functions below: the lock is held, and the modules are listed. */
 struct hak_policy_read hak_policy_read_locked(const char *path);
 
-/* The row `past` of a sound file; runs 0: it has none. */
-struct hak_past hak_policy_past_locked(const char *path);
-
-/* Joins the rows of a sound file with this process's, if another process wrote the file since this process did. */
-void hak_policy_join_locked(const char *path);
+/* Joins the rows of a sound file with this process's, if another process wrote the file since this process read or
+ * wrote the file. Returns the file's row `past`; runs 0: the file has none. */
+struct hak_past hak_policy_join_locked(const char *path);
 
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to);
 

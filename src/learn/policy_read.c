@@ -314,12 +314,12 @@ void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, v
   read_whole(path);
 }
 
-void hak_policy_join_locked(const char *path) {
+struct hak_past hak_policy_join_locked(const char *path) {
   bool sound = read_file(path, HAK_ROW_HAS)->error == 0;
+  struct hak_past past = g_policy.reader.result.past;
   if (sound && g_policy.reader.sum != g_policy.sum) read_file(path, HAK_ROW_JOIN);
+  return past;
 }
-
-struct hak_past hak_policy_past_locked(const char *path) { return read_file(path, HAK_ROW_HAS)->past; }
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {
   bool sound = read_file(path, HAK_ROW_HAS)->error == 0;

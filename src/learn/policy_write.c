@@ -51,9 +51,8 @@ static void add_run(struct hak_past *row) {
   hak_release_let_go();
 }
 
-/* The file's row is read now, so that runs at the same time count one after the other. */
-static void put_past(struct writer *w, const char *path, bool add) {
-  struct hak_past row = hak_policy_past_locked(path);
+/* row: of the file now, so that runs at the same time count one after the other. */
+static void put_past(struct writer *w, struct hak_past row, bool add) {
   if (add) add_run(&row);
   if (row.runs == 0) return;
   hak_line_text(&w->line, "past");
@@ -155,8 +154,7 @@ static int write_alone(const char *path, bool past) {
   hak_line_text(&w.line, "hakmem-policy");
   put_number(&w, HAK_POLICY_FORMAT);
   end_policy_line(&w);
-  hak_policy_join_locked(path);
-  put_past(&w, path, past);
+  put_past(&w, hak_policy_join_locked(path), past);
   put_general(&w);
   put_learners(&w);
   for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
