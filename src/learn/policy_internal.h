@@ -49,7 +49,7 @@ struct hak_policy_reader {
 struct hak_policy {
   struct hak_lock lock;
   uint64_t process; /* that began with the file, not a fork's child */
-  uint64_t sum;     /* of the file last taken or written: a file of this sum has no row of another process since */
+  uint64_t sum;     /* of the file last taken, joined or written: a file of this sum has nothing new */
   unsigned modules;
   struct hak_loaded module[HAK_POLICY_MODULES];
   union { /* a file is read, or rows are written */

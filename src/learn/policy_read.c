@@ -317,7 +317,8 @@ void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, v
 struct hak_past hak_policy_join_locked(const char *path) {
   bool sound = read_file(path, HAK_ROW_HAS)->error == 0;
   struct hak_past past = g_policy.reader.result.past;
-  if (sound && g_policy.reader.sum != g_policy.sum) read_file(path, HAK_ROW_JOIN);
+  bool changed = sound && g_policy.reader.sum != g_policy.sum;
+  if (changed && read_file(path, HAK_ROW_JOIN)->error == 0) g_policy.sum = g_policy.reader.sum;
   return past;
 }
 

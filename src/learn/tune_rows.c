@@ -46,9 +46,11 @@ bool hak_tune_arm_in(unsigned what, const uint64_t *number, enum hak_row_use use
   uint32_t tried = (uint32_t)number[1], own = c->tried[what];
   bool tuned = is_tuned(c, what), takes = use == HAK_ROW_TAKE && may(what), joins = use == HAK_ROW_JOIN && tuned;
   if (takes || (joins && tried > own)) hak_controller_restore(c, what, (unsigned)number[0]);
-  if (takes) c->tried[what] = g_file.tried[what] = tried;
+  if (takes) c->tried[what] = tried;
   if (joins) c->tried[what] = more_of(own, tried, g_file.tried[what]);
-  if (takes || joins) hak_tune_publish();
+  if (!takes && !joins) return tuned;
+  g_file.tried[what] = tried;
+  hak_tune_publish();
   return tuned;
 }
 
@@ -71,17 +73,13 @@ bool hak_tune_rating_in(unsigned what, const uint64_t *number, enum hak_row_use 
   struct hak_controller *c = hak_tune_controller(use == HAK_ROW_TAKE);
   uint32_t rung = (uint32_t)number[0], played = (uint32_t)number[2];
   int32_t rating = (int32_t)number[1] - MIDDLE;
-  bool tuned = is_tuned(c, what);
-  if (use == HAK_ROW_TAKE && may(what)) {
-    hak_elo_restore(&c->elo, rung, rating, played, number[3] != 0);
-    g_file.rating[rung] = rating;
-    g_file.played[rung] = played;
-  }
-  if (use == HAK_ROW_JOIN && tuned) {
-    int32_t both = bounded((int64_t)c->elo.rating[rung] + rating - g_file.rating[rung]);
-    uint32_t matches = more_of(c->elo.played[rung], played, g_file.played[rung]);
-    hak_elo_restore(&c->elo, rung, both, matches, number[3] != 0);
-  }
+  bool tuned = is_tuned(c, what), takes = use == HAK_ROW_TAKE && may(what), joins = use == HAK_ROW_JOIN && tuned;
+  int32_t both = bounded((int64_t)c->elo.rating[rung] + rating - g_file.rating[rung]);
+  uint32_t matches = more_of(c->elo.played[rung], played, g_file.played[rung]);
+  if (!takes && !joins) return tuned;
+  hak_elo_restore(&c->elo, rung, takes ? rating : both, takes ? played : matches, number[3] != 0);
+  g_file.rating[rung] = rating;
+  g_file.played[rung] = played;
   return tuned;
 }
 
@@ -104,17 +102,13 @@ bool hak_tune_pulls_in(unsigned what, const uint64_t *number, enum hak_row_use u
   struct hak_ucb *ucb = &c->ucb[what];
   uint32_t arm = (uint32_t)number[0], *then = &g_file.pulls[of_pulls(what)][arm];
   uint64_t *cost_then = &g_file.cost[of_pulls(what)][arm];
-  bool tuned = is_tuned(c, what);
-  if (use == HAK_ROW_TAKE && may(what)) {
-    hak_controller_restore_pulls(c, what, arm, number[1], number[2], number[3] != 0);
-    *then = (uint32_t)number[1];
-    *cost_then = number[2];
-  }
-  if (use == HAK_ROW_JOIN && tuned) {
-    uint64_t pulls = more_of(ucb->pulls[arm] >> PULL_SHIFT, number[1], *then);
-    uint64_t cost = hak_min(ucb->cost[arm] + hak_less(number[2], *cost_then), HAK_TUNE_COST_MOST);
-    hak_controller_restore_pulls(c, what, arm, pulls, cost, number[3] != 0);
-  }
+  bool tuned = is_tuned(c, what), takes = use == HAK_ROW_TAKE && may(what), joins = use == HAK_ROW_JOIN && tuned;
+  uint64_t pulls = more_of(ucb->pulls[arm] >> PULL_SHIFT, number[1], *then);
+  uint64_t cost = hak_min(ucb->cost[arm] + hak_less(number[2], *cost_then), HAK_TUNE_COST_MOST);
+  if (!takes && !joins) return tuned;
+  hak_controller_restore_pulls(c, what, arm, takes ? number[1] : pulls, takes ? number[2] : cost, number[3] != 0);
+  *then = (uint32_t)number[1];
+  *cost_then = number[2];
   return tuned;
 }
 

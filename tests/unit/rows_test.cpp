@@ -9,6 +9,7 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -266,6 +267,26 @@ TEST_F(Rows, CountsThatCameSinceAreAddedOnce) {
     EXPECT_EQ(written(), (Lines{"arm threshold 4 60", "arm slack 1 23", "rating 2 383900 13 0", "rating 3 385356 15 0",
                                 "pulls slack 1 28 1350 0"}));
   }
+}
+
+TEST_F(Rows, NothingIsAddedTwiceAfterAWriteThatFailed) {
+  all("on");
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  write({"kind runs 2 256" + kPaid, "arm slack 1 20", "pulls slack 1 20 1000 0"});
+  ASSERT_EQ(read(), 0);
+  hak_tune_controller(false)->ucb[HAK_TUNED_SLACK].pulls[1] += 5 << 16;
+  const Lines others = {"kind runs 2 384" + kPaid, "arm slack 1 23", "pulls slack 1 23 1300 0"};
+  write(others);
+  rlimit before, none = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  none.rlim_max = before.rlim_max;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  const int error = save();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  ASSERT_EQ(error, EFBIG);
+  EXPECT_EQ(written(), others);
+  ASSERT_EQ(save(), 0);
+  EXPECT_EQ(written(), (Lines{"kind runs 2 640 2 4 6 8 10 12 14 16", "arm slack 1 23", "pulls slack 1 28 1300 0"}));
 }
 
 TEST_F(Rows, WaitsAreAddedAndTheCapacityOfMoreWindowsStays) {
