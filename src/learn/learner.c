@@ -48,7 +48,8 @@ void hak_learner_heed(void) {
   bool windows = wants_windows();
   hak_account_count_paths(windows);
   hak_caches_heed();
-  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end publishes arms */
+  if (windows && hak_learner_acts()) hak_tune_go_on(); /* the next window's end publishes arms */
+  else hak_tune_stop();
 }
 
 bool hak_learner_hold(void) {

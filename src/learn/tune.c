@@ -161,14 +161,21 @@ static void publish(uint64_t arms) {
   hak_snapshot_publish((hak_load(&g_snapshot) >> TUNED_BITS << TUNED_BITS) | arms);
 }
 
-static uint64_t incumbents(void) {
-  uint64_t arms = 0, may = hak_tune_may();
-  for (unsigned what = 0; what < HAK_TUNED; what++) {
-    uint64_t arm = hak_load(&g_tune.controller.arm[what]);
-    if (may >> what & 1) arms |= arm << 8 * what;
-  }
-  return arms;
+/* Of these arms those of decisions that may be learnt, or used in mode frozen. */
+static uint64_t allowed_arms(uint64_t arms) {
+  uint64_t mask = 0, may = hak_tune_may();
+  for (unsigned what = 0; what < HAK_TUNED; what++) mask |= (may >> what & 1) * 255 << 8 * what;
+  return arms & mask;
 }
+
+static uint64_t incumbents(void) {
+  uint64_t arms = 0;
+  for (unsigned what = 0; what < HAK_TUNED; what++)
+    arms |= (uint64_t)hak_load(&g_tune.controller.arm[what]) << 8 * what;
+  return allowed_arms(arms);
+}
+
+void hak_tune_go_on(void) { publish(allowed_arms(hak_load(&g_snapshot))); }
 
 void hak_tune_stop(void) {
   bool known = hak_load(&g_tune.begun) != 0;

@@ -13,7 +13,8 @@
  *               file <learn_log>.<pid>.windows:  | "HAKWIN02" | row bytes u32 | 0 u32 | count u64 | zeros | rows ...
  *                                                  0            8               12      16                  128
  * owner     g_tune (in tune.c): the holder of the learner's claim.
- * failure   A fork's child keeps the incumbents, forgets the rest, and writes no file. A full log ends.
+ * failure   A fork's child keeps the incumbents, forgets the rest, and writes no file. A full log ends. Rows of a policy
+ *           are not in the log: from the log all is decided anew as without them.
  * not here  The choice of arms: learn/controller.h. The effect: tables/threshold.h, retain/rent.c, runs/region.c,
  *           tables/site.c.
  */
@@ -26,7 +27,9 @@
 /* Notes a window that ended. Lock: the learner's claim held. */
 void hak_tune_window(const struct hak_learner_window *window);
 
-/* Ends learning: all is as the settings say, or in mode frozen as the incumbents. */
+/* After a change of mode or setting. hak_tune_go_on: learning goes on, and arms of decisions that are not learnt end.
+ * hak_tune_stop: learning ends: all is as the settings say, or in mode frozen as the incumbents. */
+void hak_tune_go_on(void);
 void hak_tune_stop(void);
 
 /* For the rows of a policy (tune_rows.h); lock: the learner's claim held. hak_tune_controller: what was learnt in this

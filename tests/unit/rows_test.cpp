@@ -170,6 +170,12 @@ TEST_F(Rows, FrozenActsByAllOfThemWithoutASetting) {
   void *p = hak_malloc(5136);
   EXPECT_EQ(hak_usable_size(p), 5376u);
   hak_free(p);
+  ASSERT_EQ(hak_set("lab_learn_slack", "on"), 0);
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  EXPECT_EQ(hak_decided(HAK_DECIDED_threshold), 0u) << "whose learner is off";
+  EXPECT_EQ(hak_decided(HAK_DECIDED_slack), 3u);
+  ASSERT_EQ(hak_set("mode", "frozen"), 0);
+  EXPECT_EQ(hak_decided(HAK_DECIDED_threshold), 5u);
   ASSERT_EQ(hak_set("mode", "baseline"), 0);
   EXPECT_EQ(hak_decided(HAK_DECIDED_threshold), 0u);
   EXPECT_EQ(hak_capacity_learnt(hak_class_of(1024)), 0u);
