@@ -21,7 +21,7 @@ set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
 # Code that runs once or seldom is built for size.
 set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thread
   tables/calls tables/counters tables/shared_file learn/decisions learn/policy learn/learn
-  learn/policy_read learn/policy_write learn/past os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
+  learn/policy_read learn/policy_write learn/rows learn/tune_rows learn/past os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
   learn/caches reclaim/trigger learn/extra_class reclaim/drain_idle reclaim/release_all reclaim/peak_limit cache/after_fork reclaim/background_thread
   observe/asked observe/stats observe/stats_page cache/account entry/due entry/heap entry/oom entry/thread record/trace record/trace_chunks
   record/trace_modules os/catch record/profile_ages record/profile_backtrace record/profile_images record/profile_proto record/profile_samples record/profile_write

@@ -3,19 +3,27 @@
 
 from __future__ import annotations
 
+import re
 import unittest
 from pathlib import Path
 
 from support import ROOT, Scratch, hakmem
 
 from hakmem.base.errors import Refusal
-from hakmem.learning.policy import BREAK_EVEN, HUGE_LEAST_KIB, LEAST_US, policy_of, size_text, sum_of
+from hakmem.learning.learners import BREAK_EVEN, KINDS, THRESHOLD_KIB
+from hakmem.learning.policy import HUGE_LEAST_KIB, LEAST_US, policy_of, size_text, sum_of
 
 PAID = " ".join(str(65536 * n) for n in range(8))
 LINES = [
-    "hakmem-policy 2", f"process 5 128 {PAID}", f"bin 28 5 256 {PAID}",
+    "hakmem-policy 3", f"process 5 128 {PAID}", f"bin 28 5 256 {PAID}",
     "module 00ff libone.so", f"site 0x4d0c9d 0 28 0 12800 {PAID}", f"site 0x4d0c9d 116 28 2 32768 {PAID}",
     "module - a name with blanks", f"site 0x10 4294967295 127 7 1 {PAID}",
+]
+
+LEARNERS = [
+    f"kind runs 2 256 {PAID}", f"kind slabs 0 1 {PAID}", f"level runs 0 5 640 {PAID}", f"level slabs 64 7 128 {PAID}",
+    "class 5376 77", "capacity 1024 9 20 6 65535 1 2 3 4 5 6 7 8", "arm threshold 4 4", "arm slack 3 96", "arm place 1 0",
+    "rating 0 384000 3 0", "pulls slack 5 16 262144 0", "pulls place 1 0 0 1",
 ]
 
 
@@ -52,7 +60,7 @@ class Policies(Scratch):
 
     def test_a_wrong_line_is_named(self) -> None:
         wrong = {
-            1: ("hakmem-policy 3", "", "HAKMEM-POLICY 2"),
+            1: ("hakmem-policy 4", "hakmem-policy 03", "", "HAKMEM-POLICY 3"),
             2: (f"process 8 128 {PAID}", f"process 5 0 {PAID}", f"process 5 32769 {PAID}", f"process 5 128 {PAID} 0",
                 f"process  5 128 {PAID}", f"process +5 128 {PAID}", "process", "thread 5", "", f"process 5 128 {PAID} ",
                 f"process 5 128 {PAID[:-6]}1342177281", f"site 0x1 0 28 0 128 {PAID}", f"process 5 ١ {PAID}"),
@@ -80,6 +88,34 @@ class Policies(Scratch):
         for end in range(len(whole)):
             with self.assertRaises(Refusal):
                 policy_of(whole[:end], "it")
+
+    def test_rows_of_learners(self) -> None:
+        policy = policy_of(sealed([LINES[0], *LEARNERS]).encode(), "it")
+        self.assertEqual([row.kind for row in policy.learnt], list(KINDS))
+        self.assertEqual(policy.learnt[4].numbers, (5376, 77))
+        ended = hakmem("policy", str(self.written(sealed([LINES[0], *LEARNERS]))))
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+        for text in (r"free runs +keep time 1/8 ×; 2 waits, 1\.00 fetches", r"pages of slabs +from 64 MiB: keep time",
+                     r"size class +blocks of 5,376 B; 77 blocks", r"blocks of 1,024 B: 511 in a magazine, 6/8 of it at a flush",
+                     r"threshold of big blocks +1\.5 MiB; tried in 4 windows", r"misfit share +14 %; tried in 96 windows",
+                     r"place of lasting runs +off; ", r"threshold's rating +512 KiB: 1500 points, 3 matches",
+                     r"misfit share's pulls +42 %: 16 pulls, mean cost 0\.250 of the range", r"place's pulls +off: 0 pulls, dropped"):
+            self.assertRegex(ended.stdout, text)
+
+    def test_a_wrong_number_of_a_learner_is_named(self) -> None:
+        for line in LEARNERS:
+            *words, last = line.split(" ")
+            for wrong in (f"{line} 0", " ".join(words), f"{line} ", f"{line[:-len(last)]}{1 << 63}", f"{line[:-len(last)]}-1"):
+                with self.subTest(wrong), self.assertRaisesRegex(Refusal, r"\Ait: line 2: [^\n]+\Z"):
+                    policy_of(sealed([LINES[0], wrong]).encode(), "it")
+
+    def test_rows_of_learners_are_those_of_the_library(self) -> None:
+        """The words, the numbers of each and the thresholds; the bounds: tests/process/policy_test.py."""
+        table = (ROOT / "src" / "learn" / "rows.c").read_text()
+        self.assertEqual(re.findall(r'(?:KIND|ROWS)\("([a-z ]+)"', table), list(KINDS))
+        units = re.search(r"units\[HAK_ARM_THRESHOLDS\] = \{(.*?)\}", (ROOT / "src" / "base" / "arms.c").read_text())
+        assert units
+        self.assertEqual(tuple(512 * (float(word) or 1.5) for word in units[1].split(",")), THRESHOLD_KIB)
 
     def test_the_next_run_is_decided_as_in_the_library(self) -> None:
         past, huge = ((ROOT / "src" / file).read_text() for file in ("learn/past.c", "retain/huge.h"))

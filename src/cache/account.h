@@ -60,6 +60,7 @@ struct hak_account {
   uint8_t shows;       /* HAK_DUE_SHOW if there is a statistics page, else 0 */
   bool watched;        /* the background thread is awake */
   bool lent;           /* calls are sampled for another process, which ends that (observe/asked.h) */
+  bool capacities;     /* some class has a learnt capacity (cache/capacity.h) */
   uint64_t refused_ms; /* when no background thread could start; 0: never, or the last attempt succeeded */
   uint64_t lone_ms;    /* when the kernel last counted no thread beside the one with magazines; 0: never */
 };

@@ -63,7 +63,7 @@ uint8_t hak_capacity_log(unsigned c);
  * touched while nothing is learnt. */
 extern HAK_HIDDEN uint32_t g_capacity_learnt[HAK_CLASSES];
 static inline uint32_t hak_capacity_learnt(unsigned c) {
-  return HAK_UNLIKELY(hak_load(&g_account.counts) != 0) ? hak_load(&g_capacity_learnt[c]) : 0;
+  return HAK_UNLIKELY(hak_load(&g_account.capacities)) ? hak_load(&g_capacity_learnt[c]) : 0;
 }
 
 /* Applies a changed g_capacity_learnt[c] to all contexts; each thread adapts at its next slow path of class c. */

@@ -107,3 +107,14 @@ bool hak_ace_note(struct hak_ace *ace, struct hak_ace_rules rules, const struct 
   go_down(ace);
   return true;
 }
+
+/* ---- numbers of a policy ---- */
+
+void hak_ace_sums(const struct hak_ace *ace, uint64_t sum[HAK_ACE_SUMS]) {
+  for (unsigned at = BELOW; at <= ABOVE; at++) sum[at] = hak_min(ace->slow_calls[at], HAK_ACE_SUM_MOST);
+  sum[ABOVE + 1] = hak_min(ace->rent, HAK_ACE_SUM_MOST);
+}
+
+void hak_ace_restore(struct hak_ace *ace, uint8_t rung, const uint64_t sum[HAK_ACE_SUMS]) {
+  *ace = (struct hak_ace){.slow_calls = {sum[BELOW], sum[HERE], sum[ABOVE]}, .rent = sum[ABOVE + 1], .rung = rung};
+}

@@ -55,6 +55,9 @@ struct hak_ace_window {
   uint64_t held;        /* [bytes] mean */
 };
 
+enum { HAK_ACE_SUMS = 4 };
+#define HAK_ACE_SUM_MOST (((uint64_t)1 << 44) - 1) /* of a sum that is put in place */
+
 struct hak_ace {
   /* Decayed sums. slow_calls: at the rung below, at this rung, at the rung above; 1 << 8 is a slow call. rent: at this
    * rung; 1 << 4 is a ns. */
@@ -67,6 +70,10 @@ struct hak_ace {
 static inline uint32_t hak_ace_capacity(const struct hak_ace *ace, struct hak_ace_rules rules) {
   return rules.lowest << ace->rung;
 }
+
+/* The sums, three of slow calls and the rent, as numbers of a policy. hak_ace_restore: a rung, with its sums. */
+void hak_ace_sums(const struct hak_ace *ace, uint64_t sum[HAK_ACE_SUMS]);
+void hak_ace_restore(struct hak_ace *ace, uint8_t rung, const uint64_t sum[HAK_ACE_SUMS]);
 
 /* Notes a window. True if the capacity changed. */
 bool hak_ace_note(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window);

@@ -253,3 +253,19 @@ void hak_big_restore(const struct hak_learnt *learnt) {
   }
   hak_big_unlock();
 }
+
+static void join_locked(uint32_t label, const struct hak_learnt *learnt, const struct hak_leader *own) {
+  struct hak_leader both = *own;
+  hak_leader_join(&both, &learnt->row);
+  heed_fork();
+  hak_keeper_restore(&g_learner->keeper, label, learnt->bin, hak_leader_arm(own), &both);
+}
+
+void hak_big_join(const struct hak_learnt *learnt) {
+  uint32_t label = learnt->address == 0 ? HAK_ANY : label_of(learnt->address, learnt->depth);
+  hak_big_lock();
+  const struct hak_leader *own = NULL;
+  if (g_learner != NULL) own = hak_leaders_row(&g_learner->keeper.leaders, label, learnt->bin);
+  if (own != NULL) join_locked(label, learnt, own);
+  hak_big_unlock();
+}

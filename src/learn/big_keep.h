@@ -32,6 +32,9 @@ struct hak_learnt {
 unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]);
 void hak_big_restore(const struct hak_learnt *learnt);
 
+/* Joins a row with the row of the same name, if that exists (hak_leader_join). */
+void hak_big_join(const struct hak_learnt *learnt);
+
 /* True if a row of this address (0: no site), depth and bin exists. */
 bool hak_big_has_learnt(const struct hak_learnt *learnt);
 

@@ -24,10 +24,11 @@ enum {
   TIMED_LOG = 3,    /* a time counts 1/8 in the mean */
   MOST_NS = 1 << 16, /* cap of a time: the thread was interrupted */
   FIRST_NS = 500,
-  LOWEST_LOG = 3,    /* log2 of rung 0 of both ladders [blocks, KiB] */
-  RUNGS = 8,
+  LOWEST_LOG = HAK_CACHES_LEAST_LOG, /* log2 of rung 0 of both ladders [blocks, KiB] */
+  RUNGS = HAK_CACHES_RUNGS,
+  KIB_LOG = 10,
   BURST_PART = 16,   /* in a burst, at most 1 of so many slow calls is a turn */
-  BURST_EIGHTHS = 6
+  BURST_EIGHTHS = HAK_CACHES_EIGHTHS
 };
 
 struct slow_calls {
@@ -40,6 +41,7 @@ struct learnt {
   struct hak_ace capacity, bound;
   uint32_t slow_call_ns;
   uint32_t held, depot_held; /* [blocks, KiB] at the last window's end */
+  uint16_t windows; /* learnt from, in earlier runs too */
   bool known;
 };
 
@@ -135,10 +137,12 @@ static unsigned flush_eighths(const struct hak_ace_window *window, uint32_t word
 }
 
 static void publish_capacity(unsigned c, const struct learnt *l, unsigned eighths) {
-  uint32_t word = (LOWEST_LOG + l->capacity.rung) | (LOWEST_LOG + 10u + l->bound.rung) << 8 | eighths << 16;
+  uint32_t depot_log = LOWEST_LOG + KIB_LOG + (uint32_t)l->bound.rung;
+  uint32_t word = (LOWEST_LOG + l->capacity.rung) | depot_log << 8 | eighths << 16;
   if (word == hak_load(&g_capacity_learnt[c])) return;
   hak_store(&g_capacity_learnt[c], word);
   if (hak_load(&g_capacity_learnt[0]) == 0) hak_store(&g_capacity_learnt[0], 1);
+  hak_store(&g_account.capacities, true);
   hak_capacity_heed(c);
 }
 
@@ -158,6 +162,7 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   if (!l->known) begin_at(&l->capacity, rules, usual);
   if (!l->known) begin_at(&l->bound, depot_rules, depot_usual);
   l->known = true;
+  if (l->windows != HAK_CACHES_WINDOWS) l->windows++;
   l->capacity.rung = (uint8_t)hak_min(l->capacity.rung, rules.rungs - 1); /* thread_cache_bytes may have shrunk */
   decide_rung(&l->capacity, rules, &own, usual);
   decide_rung(&l->bound, depot_rules, &all, depot_usual);
@@ -197,8 +202,64 @@ static void forget_class(unsigned c) {
 }
 
 void hak_caches_heed(void) {
-  if (hak_learner_acts() && hak_setting(learn_caches)) return;
-  if (hak_load(&g_capacity_learnt[0]) == 0) return;
+  bool frozen = hak_setting(mode) == HAK_MODE_FROZEN;
+  if (frozen || (hak_learner_acts() && hak_setting(learn_caches))) return;
+  if (!hak_load(&g_account.capacities)) return;
   hak_store(&g_capacity_learnt[0], 0);
   for (unsigned c = 1; c < HAK_CLASSES; c++) forget_class(c);
+  hak_store(&g_account.capacities, false);
+}
+
+/* ---- rows of a policy ---- */
+
+/* The number of class c in this colour; 0: none. */
+static unsigned twin_of(unsigned c, unsigned color) {
+  if (color == 0) return c;
+  return c <= HAK_COLORED ? HAK_CLASSES_USED + (color - 1) * HAK_COLORED + c - 1 : 0;
+}
+
+/* The twin of class c that learnt from the most windows; 0: none has a word. */
+static unsigned best_twin(unsigned c) {
+  unsigned best = 0;
+  for (unsigned color = 0; color < HAK_COLORS; color++) {
+    unsigned twin = twin_of(c, color);
+    bool known = twin != 0 && hak_load(&g_capacity_learnt[twin]) != 0 && g_caches.of[twin].windows != 0;
+    if (known && (best == 0 || g_caches.of[twin].windows > g_caches.of[best].windows)) best = twin;
+  }
+  return best;
+}
+
+bool hak_caches_out(unsigned which, unsigned c, uint64_t *number) {
+  (void)which;
+  bool first = c != 0 && (c < HAK_CLASSES_USED || c >= HAK_EXTRA_CLASS) && c < hak_class_end();
+  unsigned best = first ? best_twin(c) : 0;
+  if (best == 0) return false;
+  uint32_t word = hak_load(&g_capacity_learnt[best]);
+  number[0] = g_class[c].bytes;
+  for (unsigned part = 0; part < 3; part++) number[1 + part] = word >> 8 * part & 255;
+  number[4] = g_caches.of[best].windows;
+  hak_ace_sums(&g_caches.of[best].capacity, number + 5);
+  hak_ace_sums(&g_caches.of[best].bound, number + 5 + HAK_ACE_SUMS);
+  return true;
+}
+
+static void take_capacity(unsigned c, const uint64_t *number) {
+  struct learnt *l = &g_caches.of[c];
+  hak_ace_restore(&l->capacity, (uint8_t)(number[1] - LOWEST_LOG), number + 5);
+  hak_ace_restore(&l->bound, (uint8_t)(number[2] - LOWEST_LOG - KIB_LOG), number + 5 + HAK_ACE_SUMS);
+  l->windows = (uint16_t)number[4];
+  l->known = true;
+  if (hak_setting(mode) != HAK_MODE_SHADOW) publish_capacity(c, l, (unsigned)number[3]);
+}
+
+/* Of two rows the one from more windows. No class of this size now: no row. */
+bool hak_caches_in(unsigned which, const uint64_t *number, enum hak_row_use use) {
+  (void)which;
+  unsigned c = hak_class_of(number[0]), best = g_class[c].bytes == number[0] ? best_twin(c) : 0;
+  bool more = use == HAK_ROW_JOIN && best != 0 && number[4] > g_caches.of[best].windows;
+  bool takes = more || (use == HAK_ROW_TAKE && g_class[c].bytes == number[0]);
+  for (unsigned color = 0; takes && color < HAK_COLORS; color++) {
+    if (twin_of(c, color) != 0) take_capacity(twin_of(c, color), number);
+  }
+  return best != 0;
 }

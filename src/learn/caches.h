@@ -11,6 +11,8 @@
  *
  *           A learnt capacity above the usual value may fill the thread's whole budget, thread_cache_bytes. Classes of
  *           runs do not learn: a magazine of runs costs nothing where free runs may stay in any case.
+ *           In mode frozen the words stay as read from a policy, or as learnt before. In a policy, twins of a class are
+ *           one row, that of the twin with the most windows.
  * owner     g_caches (in caches.c): the holder of the learner's claim; the counters: any thread. The words: the holder.
  * locks     Takes g_closed_lock, which excludes drains, to count blocks.
  * orders    Relaxed: a word is complete by itself.
@@ -27,6 +29,7 @@
 #include "base/atomic.h"
 #include "cache/account.h"
 #include "learn/learner.h"
+#include "learn/rows.h"
 #include "tables/classes.h"
 
 /* A slow call of a magazine begins. `turns`: the previous slow call of this magazine moved blocks the opposite way.
@@ -39,7 +42,13 @@ void hak_caches_passed(unsigned c, bool flush, bool behind, uint64_t begun);
 /* Learns from a window that ended. Lock: the learner's claim held. */
 void hak_caches_learn(const struct hak_learner_window *window);
 
-/* Call after a change of mode or setting. If nothing is learnt from here on, all words become 0 (as usual). */
+/* Call after a change of mode or setting. If no word counts from here on, all words become 0 (as usual). */
 void hak_caches_heed(void);
+
+/* The row `capacity` of a policy (rows.h): block size, the word's three parts, windows learnt from, the sums of both
+ * controllers. Place: class. */
+enum { HAK_CACHES_WINDOWS = UINT16_MAX, HAK_CACHES_LEAST_LOG = 3, HAK_CACHES_RUNGS = 8, HAK_CACHES_EIGHTHS = 6 };
+bool hak_caches_out(unsigned which, unsigned c, uint64_t *number);
+bool hak_caches_in(unsigned which, const uint64_t *number, enum hak_row_use use);
 
 #endif

@@ -319,3 +319,17 @@ void hak_controller_begin(struct hak_controller *c, struct hak_changes *ring) {
   c->elo.incumbent = (uint8_t)(rung_of_code(arm[HAK_TUNED_THRESHOLD]) ^ HAK_ELO_FIRST);
   c->ring = ring;
 }
+
+/* ---- rows of a policy ---- */
+
+void hak_controller_restore(struct hak_controller *c, unsigned what, unsigned arm) {
+  uint32_t rung = rung_of_code(arm);
+  hak_store(&c->arm[what], (uint8_t)arm);
+  c->now[what] = (uint8_t)arm;
+  if (is_threshold(what) && (c->elo.retired >> rung & 1) == 0) c->elo.incumbent = (uint8_t)(rung ^ HAK_ELO_FIRST);
+}
+
+void hak_controller_restore_pulls(struct hak_controller *c, unsigned what, uint32_t arm, uint64_t pulls, uint64_t cost,
+                                  bool dropped) {
+  hak_ucb_restore(&c->ucb[what], ucb_rules(what), arm, pulls, cost, dropped);
+}

@@ -109,6 +109,12 @@ uint32_t hak_controller_window(struct hak_controller *controller, const struct h
 /* Keeps the incumbents and forgets the rest, as a fork may have cut an update in the middle. */
 void hak_controller_begin(struct hak_controller *controller, struct hak_changes *ring);
 
+/* Rows of a policy, put in place. hak_controller_restore: the incumbent of a decision. hak_controller_restore_pulls:
+ * see hak_ucb_restore. */
+void hak_controller_restore(struct hak_controller *controller, unsigned what, unsigned arm);
+void hak_controller_restore_pulls(struct hak_controller *controller, unsigned what, uint32_t arm, uint64_t pulls,
+                                  uint64_t cost, bool dropped);
+
 /* The cost of the windows from `then` to `now` [ns per slow call]. False: unknown. */
 bool hak_window_cost(const struct hak_window *then, const struct hak_window *now, uint64_t *cost);
 

@@ -146,3 +146,11 @@ void hak_elo_drop(struct hak_elo *elo, uint32_t arm) {
   elo->incumbent = (uint8_t)(nth(elo, 0) ^ HAK_ELO_FIRST);
   crown(elo);
 }
+
+void hak_elo_restore(struct hak_elo *elo, uint32_t arm, int32_t rating, uint32_t played, bool retired) {
+  elo->rating[arm] = rating;
+  elo->played[arm] = played;
+  elo->playing = false;
+  if (retired && is_in(elo, arm)) hak_elo_drop(elo, arm);
+  crown(elo);
+}

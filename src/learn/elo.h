@@ -62,6 +62,10 @@ uint32_t hak_elo_incumbent(const struct hak_elo *elo);
 /* Retires this arm at once, and ends the arm's match, unless two arms are left. */
 void hak_elo_drop(struct hak_elo *elo, uint32_t arm);
 
+/* Puts the rating and the matches of an arm in place, and retires the arm if so, as hak_elo_drop does. Ends the
+ * match. */
+void hak_elo_restore(struct hak_elo *elo, uint32_t arm, int32_t rating, uint32_t played, bool retired);
+
 /* Number of arms not retired. */
 uint32_t hak_elo_left(const struct hak_elo *elo);
 

@@ -14,6 +14,7 @@
 #include "learn/peaks.h"
 #include "os/os.h"
 #include "tables/counters.h"
+#include "tables/settings.h"
 
 enum {
   SAMPLE_BYTES = 64 << 10,
@@ -28,6 +29,7 @@ enum {
 static HAK_RARE struct {
   struct hak_peaks peaks;
   uint32_t decided[HAK_EXTRA_CLASSES]; /* [bytes] */
+  uint32_t weight[HAK_EXTRA_CLASSES];  /* [blocks] */
   unsigned count, added;
   uint32_t brought, waits; /* [bytes] refilled since the last decision; until the next, less DECIDE_BYTES */
   unsigned above; /* class above the last proposal */
@@ -100,25 +102,46 @@ static bool is_worth_it(const struct hak_peak *peak, size_t bytes) {
   return (saved - lost) * moves / HAK_PEAK_STEP >= (double)hak_registry_count() * (double)(slab + magazine);
 }
 
-static void decide_on(size_t bytes) {
+/* The decided class of this block size; HAK_EXTRA_CLASSES: none. */
+static unsigned index_of(size_t bytes) {
+  unsigned i = 0;
+  while (i < g_extra.count && g_extra.decided[i] != bytes) i++;
+  return i < g_extra.count ? i : (unsigned)HAK_EXTRA_CLASSES;
+}
+
+static void decide_on(size_t bytes, uint64_t weight) {
+  g_extra.weight[g_extra.count] = (uint32_t)hak_min(weight, HAK_EXTRA_WEIGHT_MOST);
   g_extra.decided[g_extra.count++] = (uint32_t)bytes;
   g_extra.peaks = (struct hak_peaks){.told = 0}; /* requests for the new class were noted with the class above */
   hak_count(HAK_COUNTER_learn_classes, 1);
+}
+
+static void add_decided(void) {
+  bool acts = hak_learner_acts() || hak_setting(mode) == HAK_MODE_FROZEN;
+  while (acts && g_extra.added < g_extra.count) hak_class_add(g_extra.decided[g_extra.added++]);
 }
 
 static void decide_class(void) {
   struct hak_peak peak = hak_peaks_find(&g_extra.peaks, rules());
   if (peak.size != 0 && g_extra.count < HAK_EXTRA_CLASSES) {
     size_t bytes = largest_of_cost(peak.size / HAK_PEAK_STEP);
-    if (is_worth_it(&peak, bytes)) decide_on(bytes);
+    if (is_worth_it(&peak, bytes)) decide_on(bytes, peak.requests);
   }
-  while (hak_learner_acts() && g_extra.added < g_extra.count) hak_class_add(g_extra.decided[g_extra.added++]);
+  add_decided();
+}
+
+static void weigh(size_t bytes, uint32_t blocks) {
+  unsigned i = index_of(bytes);
+  if (i != HAK_EXTRA_CLASSES)
+    g_extra.weight[i] = (uint32_t)hak_min((uint64_t)g_extra.weight[i] + blocks, HAK_EXTRA_WEIGHT_MOST);
 }
 
 void hak_extra_class_note(struct hak_context *x, size_t n) {
   size_t bytes = bytes_served(n);
   uint32_t fitting = cost_of_block(hak_round_up(n, hak_class_step(n)));
-  note_class_request(fitting, cost_of_block(bytes), x->unsampled / (uint32_t)bytes);
+  uint32_t blocks = x->unsampled / (uint32_t)bytes;
+  weigh(bytes, blocks);
+  note_class_request(fitting, cost_of_block(bytes), blocks);
   g_extra.brought += x->unsampled;
   x->unsampled = 0;
   if (g_extra.brought < DECIDE_BYTES + g_extra.waits) return;
@@ -127,4 +150,31 @@ void hak_extra_class_note(struct hak_context *x, size_t n) {
   g_extra.brought = 0;
   decide_class();
   if (g_extra.count != before) g_extra.waits = 0;
+}
+
+/* ---- rows of a policy ---- */
+
+bool hak_extra_class_out(unsigned which, unsigned i, uint64_t *number) {
+  (void)which;
+  number[0] = g_extra.decided[i];
+  number[1] = g_extra.weight[i];
+  return i < g_extra.count && g_extra.weight[i] != 0;
+}
+
+static bool may_be_added(size_t bytes) {
+  bool steps = bytes % hak_class_step(bytes) == 0 && g_class[hak_class_of(bytes)].bytes != bytes;
+  return steps && g_extra.count < HAK_EXTRA_CLASSES;
+}
+
+/* After four classes no row of a further class is of use. */
+bool hak_extra_class_in(unsigned which, const uint64_t *number, enum hak_row_use use) {
+  (void)which;
+  unsigned i = index_of(number[0]);
+  bool known = i != HAK_EXTRA_CLASSES, full = g_extra.count == HAK_EXTRA_CLASSES;
+  if (use == HAK_ROW_JOIN && known) g_extra.weight[i] = (uint32_t)hak_max(g_extra.weight[i], number[1]);
+  if (use != HAK_ROW_TAKE || known || !may_be_added(number[0])) return known || full;
+  decide_on(number[0], number[1] / 2);
+  add_decided();
+  if (hak_context != &g_empty_context) hak_extra_class_heed(hak_context);
+  return true;
 }

@@ -20,6 +20,8 @@
  * orders    See tables/classes.h. A thread takes a new table at its next slow call.
  * hot path  No. In the modes that do not learn no slow call has an instruction for this.
  * failure   After four classes no further class is decided.
+ *           A thread that is there before a policy with classes is read in mode frozen takes no new table, but for the
+ *           thread that reads: the others' requests have the class above.
  * not here  The class: tables/classes.h.
  */
 #ifndef HAK_LEARN_EXTRA_CLASS_H
@@ -28,6 +30,7 @@
 #include <stddef.h>
 
 #include "cache/context.h"
+#include "learn/rows.h"
 
 /* Brings the thread's look-up table up to date with the process's table. */
 static inline void hak_extra_class_heed(struct hak_context *x) {
@@ -42,5 +45,11 @@ bool hak_extra_class_samples(struct hak_context *x, size_t n);
 
 /* Notes the sample. Lock: the learner's claim held, and no further lock. */
 void hak_extra_class_note(struct hak_context *x, size_t n);
+
+/* The row `class` of a policy (rows.h): block size, and the weight: blocks refilled for requests that the class serves,
+ * as sampled. At each run those of earlier runs count half as much; a class of weight 0 has no row. */
+enum { HAK_EXTRA_WEIGHT_MOST = 1 << 30 };
+bool hak_extra_class_out(unsigned which, unsigned i, uint64_t *number);
+bool hak_extra_class_in(unsigned which, const uint64_t *number, enum hak_row_use use);
 
 #endif

@@ -274,10 +274,21 @@ static struct hak_leader *row_to_restore(struct hak_leaders *leaders, uint32_t s
   return row != NULL ? row : replace(leaders, site, bin);
 }
 
-void hak_leaders_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bin, unsigned arm,
-                         const struct hak_leader *as) {
-  struct hak_leader *row = row_to_restore(leaders, site, bin);
+void hak_leader_restore(struct hak_leader *row, unsigned arm, const struct hak_leader *as) {
   for (unsigned i = 0; i < HAK_ARMS; i++) row->paid[i] = (uint32_t)hak_min(as->paid[i], HAK_LEADER_PAID_MOST);
   row->weight = (uint16_t)hak_min(as->weight, HAK_LEADER_WEIGHT_MOST);
   set_arm(row, arm);
+}
+
+void hak_leaders_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bin, unsigned arm,
+                         const struct hak_leader *as) {
+  hak_leader_restore(row_to_restore(leaders, site, bin), arm, as);
+}
+
+void hak_leader_join(struct hak_leader *row, const struct hak_leader *other) {
+  uint32_t weight = (uint32_t)row->weight + other->weight;
+  unsigned half = weight > HAK_LEADER_WEIGHT_MOST;
+  for (unsigned arm = 0; arm < HAK_ARMS; arm++)
+    row->paid[arm] = (uint32_t)hak_min((row->paid[arm] + other->paid[arm]) >> half, HAK_LEADER_PAID_MOST);
+  row->weight = (uint16_t)(weight >> half);
 }

@@ -16,6 +16,7 @@
 #include "learn/tune.h"
 #include "os/claim.h"
 #include "os/os.h"
+#include "os/thread.h"
 #include "reclaim/release.h"
 #include "tables/settings.h"
 
@@ -47,8 +48,20 @@ void hak_learner_heed(void) {
   bool windows = wants_windows();
   hak_account_count_paths(windows);
   hak_caches_heed();
-  if (!windows || !hak_learner_acts()) hak_tune_stop(); /* else the next window's end publishes arms */
+  if (windows && hak_learner_acts()) hak_tune_go_on(); /* the next window's end publishes arms */
+  else hak_tune_stop();
 }
+
+bool hak_learner_hold(void) {
+  enum { TRIES = 1000 };
+  for (unsigned i = 0; i < TRIES; i++) {
+    if (hak_claim_take(&g_windows.claim)) return true;
+    hak_os_rest();
+  }
+  return false;
+}
+
+void hak_learner_let_go(void) { hak_claim_drop(&g_windows.claim); }
 
 static void end_window(uint64_t now_ns) {
   struct hak_learner_window window = {now_ns, now_ns - g_windows.begun_ns, hak_load(&g_windows.slow_calls)};

@@ -35,6 +35,11 @@ void hak_learner_heed(void);
 /* A slow call for n bytes (0: for none) begins. No lock held. */
 void hak_learner_passed(size_t n);
 
+/* Keeps windows from ending, and samples from being taken, until hak_learner_let_go: takes the claim. Waits a little
+ * for the holder; false: the claim did not become free. */
+bool hak_learner_hold(void);
+void hak_learner_let_go(void);
+
 /* True if decisions take effect; false if decisions are only written down (shadow). */
 bool hak_learner_acts(void);
 

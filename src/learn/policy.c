@@ -36,13 +36,19 @@ struct hak_policy_read hak_policy_read(const char *path) {
   return result;
 }
 
+static bool past_counts(void) {
+  if (!hak_release_hold()) return false;
+  bool counts = hak_past_counts();
+  hak_release_let_go();
+  return counts;
+}
+
 /* ENODATA: a process that learnt nothing leaves the file as it is. */
 static int write_rows(const char *path, bool past) {
   lock();
-  past = past && hak_release_hold();
-  bool learnt = hak_big_learnt(0, g_policy.row) != 0 || (past && hak_past_counts());
+  past = past && past_counts();
+  bool learnt = past || hak_big_learnt(0, g_policy.row) != 0 || hak_row_any();
   int error = learnt ? hak_policy_write_locked(path, past) : ENODATA;
-  if (past) hak_release_let_go();
   hak_lock_drop(&g_policy.lock);
   return error;
 }

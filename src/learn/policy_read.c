@@ -3,7 +3,7 @@
  *
  * what      The file is read twice: first to check the whole file, then to take the rows. A change in between is found
  *           by the sum, when some rows are in use already; each row is sound by itself. Before a file is rewritten, the
- *           rows of further programs are visited in the same way.
+ *           rows of further programs are visited in the same way, and the rows of further processes joined.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,31 +13,6 @@
 #include "os/text.h"
 #include "os/trusted.h"
 #include "tables/site.h"
-
-enum { LINE_MOST = 400 };
-
-/* The file, read line by line. */
-struct source {
-  long descriptor;
-  size_t have, at;
-  char text[LINE_MOST];
-};
-
-/* The state of the lines so far. */
-struct reader {
-  struct hak_policy_read result;
-  uint64_t sum;
-  bool takes;  /* second pass: rows are taken */
-  hak_policy_visit *visit; /* or rows that this process lacks are visited; NULL: no */
-  void *to;
-  char name[LINE_MOST]; /* the line of the current module, until visited */
-  size_t name_bytes;
-  bool is_row, row_of_site;  /* kind of the current line */
-  struct hak_learnt learnt;  /* row of the current line */
-  bool begun, ended, in_module;
-  const struct hak_loaded *module; /* of the last module line; NULL: not loaded */
-  bool stale;                      /* not loaded, but a module of the same name is: rebuilt */
-};
 
 /* ---- fields ---- */
 
@@ -122,7 +97,7 @@ static size_t take_id(struct fields *f, uint8_t id[HAK_BUILD_ID_BYTES]) {
   return n;
 }
 
-static void read_module(struct reader *r, struct fields *f) {
+static void read_module(struct hak_policy_reader *r, struct fields *f) {
   uint8_t id[HAK_BUILD_ID_BYTES];
   size_t bytes = take_id(f, id);
   expect(f, " ");
@@ -132,76 +107,6 @@ static void read_module(struct reader *r, struct fields *f) {
   r->stale = r->module == NULL && !f->wrong && is_loaded(f->at, (size_t)(f->end - f->at));
 }
 
-static void take_line(struct reader *r, const struct fields *f, const struct hak_learnt *learnt) {
-  r->result.rows++;
-  r->is_row = true;
-  r->learnt = *learnt;
-  if (r->takes && !f->wrong) hak_big_restore(learnt);
-}
-
-/* Counts a row of a module that is not loaded or was rebuilt. */
-static void count_strange(struct reader *r) {
-  r->result.rows++;
-  r->is_row = true;
-  r->learnt = (struct hak_learnt){0};
-  *(r->stale ? &r->result.stale : &r->result.foreign) += 1;
-}
-
-static void read_site(struct reader *r, struct fields *f) {
-  struct hak_learnt learnt = {0};
-  expect(f, " 0x");
-  uint64_t offset = take_digits(f, 16, UINT64_MAX >> 16);
-  learnt.depth = (uint32_t)take_number(f, UINT32_MAX);
-  learnt.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1);
-  take_row(f, &learnt);
-  f->wrong |= !r->in_module;
-  r->row_of_site = true;
-  r->result.sites++;
-  if (r->module != NULL) learnt.address = r->module->base + offset;
-  if (learnt.address != 0) take_line(r, f, &learnt);
-  else count_strange(r);
-}
-
-static void read_general(struct reader *r, struct fields *f, bool has_bin) {
-  struct hak_learnt learnt = {.bin = HAK_ANY};
-  if (has_bin) learnt.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1);
-  take_row(f, &learnt);
-  take_line(r, f, &learnt);
-}
-
-static void read_past(struct reader *r, struct fields *f) {
-  struct hak_past *past = &r->result.past;
-  uint32_t *field[] = {&past->runs, &past->life_ms, &past->peak_kib, &past->paid_us, &past->kept_mib_ms};
-  f->wrong |= past->runs != 0; /* one such row */
-  for (unsigned i = 0; i < sizeof field / sizeof field[0]; i++) *field[i] = (uint32_t)take_number(f, UINT32_MAX);
-  f->wrong |= past->runs == 0 || f->at != f->end;
-}
-
-static void read_end(struct reader *r, struct fields *f) {
-  f->wrong |= take_number(f, HAK_POLICY_LINES) != r->result.line - 1;
-  expect(f, " ");
-  f->wrong |= f->end - f->at != 16 || take_digits(f, 16, UINT64_MAX) != r->sum || f->at != f->end;
-  r->ended = true;
-}
-
-static void read_first(struct reader *r, struct fields *f) {
-  if (!take_word(f, "hakmem-policy 1")) expect(f, "hakmem-policy 2"); /* 1: without `past` */
-  f->wrong |= f->at != f->end;
-  r->begun = true;
-}
-
-static void read_fields(struct reader *r, struct fields *f) {
-  if (r->ended) f->wrong = true;
-  else if (!r->begun) read_first(r, f);
-  else if (take_word(f, "site")) read_site(r, f);
-  else if (take_word(f, "bin")) read_general(r, f, true);
-  else if (take_word(f, "process")) read_general(r, f, false);
-  else if (take_word(f, "past")) read_past(r, f);
-  else if (take_word(f, "module ")) read_module(r, f);
-  else if (take_word(f, "end")) read_end(r, f);
-  else f->wrong = true;
-}
-
 static bool is_asked(uint64_t address, uint32_t depth) {
   for (unsigned n = 1; n < hak_site_end(); n++) {
     if (hak_load(&g_site[n].address) == address && hak_load(&g_site[n].depth) == depth) return true;
@@ -209,33 +114,140 @@ static bool is_asked(uint64_t address, uint32_t depth) {
   return false;
 }
 
-/* True if this process writes this row from memory. */
-static bool is_own(const struct reader *r, const struct hak_learnt *learnt) {
-  bool asked = learnt->address == 0 ? !r->row_of_site : is_asked(learnt->address, learnt->depth);
+/* True if this process writes the row of this line from memory. */
+static bool is_own(const struct hak_policy_reader *r) {
+  const struct hak_learnt *learnt = &r->learnt;
+  if (r->kind == HAK_POLICY_LEARNER) return r->has;
+  bool asked = learnt->address == 0 ? r->kind == HAK_POLICY_GENERAL : is_asked(learnt->address, learnt->depth);
   return asked && hak_big_has_learnt(learnt);
 }
 
-static void tell_other(struct reader *r, const char *line, size_t bytes) {
+static void begin_row(struct hak_policy_reader *r, enum hak_policy_kind kind) {
+  r->result.rows++;
+  r->kind = kind;
+}
+
+static void take_line(struct hak_policy_reader *r, const struct fields *f, const struct hak_learnt *learnt) {
+  r->learnt = *learnt;
+  if (r->use == HAK_ROW_TAKE && !f->wrong) hak_big_restore(learnt);
+  if (r->use == HAK_ROW_JOIN && !f->wrong && is_own(r)) hak_big_join(learnt);
+}
+
+/* Counts a row of a module that is not loaded or was rebuilt. */
+static void count_strange(struct hak_policy_reader *r) {
+  r->learnt = (struct hak_learnt){0};
+  *(r->stale ? &r->result.stale : &r->result.foreign) += 1;
+}
+
+static void read_site(struct hak_policy_reader *r, struct fields *f) {
+  struct hak_learnt learnt = {0};
+  begin_row(r, HAK_POLICY_SITE);
+  expect(f, " 0x");
+  uint64_t offset = take_digits(f, 16, UINT64_MAX >> 16);
+  learnt.depth = (uint32_t)take_number(f, UINT32_MAX);
+  learnt.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1);
+  take_row(f, &learnt);
+  f->wrong |= !r->in_module;
+  r->result.sites++;
+  if (r->module != NULL) learnt.address = r->module->base + offset;
+  if (learnt.address != 0) take_line(r, f, &learnt);
+  else count_strange(r);
+}
+
+static void read_process(struct hak_policy_reader *r, struct fields *f) {
+  struct hak_learnt learnt = {.bin = HAK_ANY};
+  begin_row(r, HAK_POLICY_GENERAL);
+  take_row(f, &learnt);
+  take_line(r, f, &learnt);
+}
+
+static void read_bin(struct hak_policy_reader *r, struct fields *f) {
+  struct hak_learnt learnt = {.bin = (uint32_t)take_number(f, HAK_LEADER_BINS - 1)};
+  begin_row(r, HAK_POLICY_GENERAL);
+  take_row(f, &learnt);
+  take_line(r, f, &learnt);
+}
+
+static void read_past(struct hak_policy_reader *r, struct fields *f) {
+  struct hak_past *past = &r->result.past;
+  uint32_t *field[] = {&past->runs, &past->life_ms, &past->peak_kib, &past->paid_us, &past->kept_mib_ms};
+  f->wrong |= past->runs != 0; /* one such row */
+  for (unsigned i = 0; i < sizeof field / sizeof field[0]; i++) *field[i] = (uint32_t)take_number(f, UINT32_MAX);
+  f->wrong |= past->runs == 0 || f->at != f->end;
+}
+
+static void read_end(struct hak_policy_reader *r, struct fields *f) {
+  f->wrong |= take_number(f, HAK_POLICY_LINES) != r->result.line - 1;
+  expect(f, " ");
+  f->wrong |= f->end - f->at != 16 || take_digits(f, 16, UINT64_MAX) != r->sum || f->at != f->end;
+  r->ended = true;
+}
+
+static void read_learner_row(struct hak_policy_reader *r, struct fields *f, const struct hak_row_kind *kind) {
+  uint64_t number[HAK_ROW_NUMBERS];
+  begin_row(r, HAK_POLICY_LEARNER);
+  for (unsigned i = 0; i < kind->numbers; i++) {
+    number[i] = take_number(f, kind->bound[i].most);
+    f->wrong |= number[i] < kind->bound[i].least;
+  }
+  f->wrong |= f->at != f->end;
+  if (!f->wrong) r->has = hak_row_in(kind, number, r->use);
+}
+
+static void read_learner(struct hak_policy_reader *r, struct fields *f) {
+  const struct hak_row_kind *kind = NULL;
+  for (unsigned n = 0; (kind = hak_row_kind(n)) != NULL && !take_word(f, kind->word); n++) {
+  }
+  if (kind != NULL) read_learner_row(r, f, kind);
+  else f->wrong = true;
+}
+
+/* Of format 1, without `past`, to 3. */
+static void read_first(struct hak_policy_reader *r, struct fields *f) {
+  expect(f, "hakmem-policy ");
+  f->wrong |= f->end - f->at != 1 || take_digits(f, 10, HAK_POLICY_FORMAT) == 0;
+  r->begun = true;
+}
+
+static const struct {
+  char word[8];
+  void (*read)(struct hak_policy_reader *r, struct fields *f);
+} policy_lines[] = {{"site", read_site}, {"bin", read_bin}, {"process", read_process}, {"past", read_past},
+                    {"module ", read_module}, {"end", read_end}, {"", read_learner}};
+
+static void read_row(struct hak_policy_reader *r, struct fields *f) {
+  unsigned n = 0;
+  while (!take_word(f, policy_lines[n].word)) n++;
+  policy_lines[n].read(r, f);
+}
+
+static void read_fields(struct hak_policy_reader *r, struct fields *f) {
+  if (r->ended) f->wrong = true;
+  else if (r->begun) read_row(r, f);
+  else read_first(r, f);
+}
+
+static void tell_other(struct hak_policy_reader *r, const char *line, size_t bytes) {
   if (r->name_bytes != 0) r->visit(r->to, r->name, r->name_bytes);
   r->name_bytes = 0;
   r->visit(r->to, line, bytes);
 }
 
 /* Visits the row of this line, unless written from memory; a row of a rebuilt module is of no use any more. */
-static void tell_line(struct reader *r, const char *line, size_t bytes) {
+static void tell_line(struct hak_policy_reader *r, const char *line, size_t bytes) {
   static const char module[] = "module ";
   bool names = bytes > sizeof module && memcmp(line, module, sizeof module - 1) == 0;
   if (names) memcpy(r->name, line, bytes);
   if (names) r->name_bytes = bytes;
-  bool dropped = r->row_of_site && r->stale;
-  if (r->is_row && !dropped && !is_own(r, &r->learnt)) tell_other(r, line, bytes);
+  bool dropped = r->kind == HAK_POLICY_SITE && r->stale;
+  if (r->kind != HAK_POLICY_OTHER && !dropped && !is_own(r)) tell_other(r, line, bytes);
 }
 
 /* False: the line is wrong. */
-static bool read_line(struct reader *r, const char *line, size_t bytes) {
+static bool read_line(struct hak_policy_reader *r, const char *line, size_t bytes) {
   struct fields f = {.at = line, .end = line + bytes};
   r->result.line++;
-  r->is_row = r->row_of_site = false;
+  r->kind = HAK_POLICY_OTHER;
   read_fields(r, &f);
   if (r->visit != NULL && !f.wrong) tell_line(r, line, bytes);
   r->sum = hak_sum(r->sum, line, bytes + 1);
@@ -245,7 +257,7 @@ static bool read_line(struct reader *r, const char *line, size_t bytes) {
 /* ---- the file ---- */
 
 /* Makes room at the end, and fills the room. False: end of file, an error, or a line longer than any valid line. */
-static bool refill(struct source *s, int *error) {
+static bool refill(struct hak_policy_source *s, int *error) {
   memmove(s->text, s->text + s->at, s->have - s->at);
   s->have -= s->at;
   s->at = 0;
@@ -255,7 +267,7 @@ static bool refill(struct source *s, int *error) {
   return n > 0;
 }
 
-static void read_lines(struct reader *r, struct source *s) {
+static void read_lines(struct hak_policy_reader *r, struct hak_policy_source *s) {
   for (;;) {
     const char *line = s->text + s->at, *end = hak_memchr(line, '\n', s->have - s->at);
     if (end == NULL) {
@@ -271,14 +283,10 @@ static void read_lines(struct reader *r, struct source *s) {
   }
 }
 
-/* Under the lock, as the stack may be small. */
-static HAK_RARE struct source g_source;
-static HAK_RARE struct reader g_reader;
-
-/* Into g_reader, which is begun. */
+/* Into g_policy.reader, which is begun. */
 static void read_whole(const char *path) {
-  struct source *s = &g_source;
-  struct reader *r = &g_reader;
+  struct hak_policy_source *s = &g_policy.source;
+  struct hak_policy_reader *r = &g_policy.reader;
   r->sum = HAK_SUM_FIRST;
   s->have = s->at = 0;
   s->descriptor = hak_trusted_open(path, &r->result.why);
@@ -291,24 +299,31 @@ static void read_whole(const char *path) {
   hak_text_close(s->descriptor);
 }
 
-static const struct hak_policy_read *read_file(const char *path, bool takes) {
-  memset(&g_reader, 0, sizeof g_reader);
-  g_reader.takes = takes;
+static const struct hak_policy_read *read_file(const char *path, enum hak_row_use use) {
+  memset(&g_policy.reader, 0, sizeof g_policy.reader);
+  g_policy.reader.use = use;
   read_whole(path);
-  return &g_reader.result;
+  return &g_policy.reader.result;
 }
 
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to) {
-  if (read_file(path, false)->error != 0) return;
-  memset(&g_reader, 0, sizeof g_reader);
-  g_reader.visit = visit;
-  g_reader.to = to;
+  if (read_file(path, HAK_ROW_HAS)->error != 0) return;
+  memset(&g_policy.reader, 0, sizeof g_policy.reader);
+  g_policy.reader.visit = visit;
+  g_policy.reader.to = to;
   read_whole(path);
 }
 
-struct hak_past hak_policy_past_locked(const char *path) { return read_file(path, false)->past; }
+struct hak_past hak_policy_join_locked(const char *path) {
+  bool sound = read_file(path, HAK_ROW_HAS)->error == 0;
+  struct hak_past past = g_policy.reader.result.past;
+  bool changed = sound && g_policy.reader.sum != g_policy.sum;
+  if (changed && read_file(path, HAK_ROW_JOIN)->error == 0) g_policy.sum = g_policy.reader.sum;
+  return past;
+}
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {
-  bool sound = read_file(path, false)->error == 0;
-  return sound ? *read_file(path, true) : g_reader.result;
+  bool sound = read_file(path, HAK_ROW_HAS)->error == 0;
+  if (sound && read_file(path, HAK_ROW_TAKE)->error == 0) g_policy.sum = g_policy.reader.sum;
+  return g_policy.reader.result;
 }

@@ -7,8 +7,10 @@
 
 #include "base/fmt.h"
 #include "learn/policy_internal.h"
+#include "learn/tune_rows.h"
 #include "os/text.h"
 #include "os/trusted.h"
+#include "reclaim/release.h"
 #include "tables/site.h"
 
 /* The state of the file so far. */
@@ -42,10 +44,16 @@ static void put_row(struct writer *w, const struct hak_learnt *learnt) {
 
 /* ---- the process and its bins ---- */
 
-/* The file's row is read now, so that runs at the same time count one after the other. */
-static void put_past(struct writer *w, const char *path, bool add) {
-  struct hak_past row = hak_policy_past_locked(path);
-  if (add && hak_past_counts()) hak_past_add(&row);
+/* No look at free memory meanwhile. */
+static void add_run(struct hak_past *row) {
+  if (!hak_release_hold()) return;
+  if (hak_past_counts()) hak_past_add(row);
+  hak_release_let_go();
+}
+
+/* row: of the file now, so that runs at the same time count one after the other. */
+static void put_past(struct writer *w, struct hak_past row, bool add) {
+  if (add) add_run(&row);
   if (row.runs == 0) return;
   hak_line_text(&w->line, "past");
   put_number(w, row.runs);
@@ -64,6 +72,23 @@ static void put_general(struct writer *w) {
     if (learnt->bin != HAK_ANY) put_number(w, learnt->bin);
     put_row(w, learnt);
   }
+}
+
+/* ---- learners ---- */
+
+static void put_learner(struct writer *w, const struct hak_row_kind *kind) {
+  uint64_t number[HAK_ROW_NUMBERS];
+  for (unsigned place = 0; place < kind->places; place++) {
+    if (!hak_row_out(kind, place, number)) continue;
+    hak_line_text(&w->line, kind->word);
+    for (unsigned i = 0; i < kind->numbers; i++) put_number(w, number[i]);
+    end_policy_line(w);
+  }
+}
+
+static void put_learners(struct writer *w) {
+  const struct hak_row_kind *kind;
+  for (unsigned n = 0; (kind = hak_row_kind(n)) != NULL; n++) put_learner(w, kind);
 }
 
 /* ---- sites ---- */
@@ -126,14 +151,20 @@ static int write_alone(const char *path, bool past) {
   w.lines = 0;
   hak_line_start(&w.line);
   hak_draft_begin(w.draft, path);
-  hak_line_text(&w.line, "hakmem-policy 2");
+  hak_line_text(&w.line, "hakmem-policy");
+  put_number(&w, HAK_POLICY_FORMAT);
   end_policy_line(&w);
-  put_past(&w, path, past);
+  put_past(&w, hak_policy_join_locked(path), past);
   put_general(&w);
+  put_learners(&w);
   for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
   hak_policy_visit_others_locked(path, put_other, &w);
   put_end(&w);
-  return (int)-hak_draft_end(w.draft, path);
+  int error = (int)-hak_draft_end(w.draft, path);
+  if (error != 0) return error;
+  g_policy.sum = w.sum;
+  hak_tune_written();
+  return 0;
 }
 
 /* Processes that write the same file take turns, so each finds the rows of earlier writers. */

@@ -146,3 +146,26 @@ void hak_stack_forget_waits(struct hak_stack *stack) {
   stack->open = stack->may_stay = stack->unproved = 0;
   stack->until = UINT64_MAX;
 }
+
+/* ---- learnt rows, restored ---- */
+
+unsigned hak_stack_begins(const struct hak_stack *stack, uint64_t mib) {
+  uint64_t k = mib >> stack->doubled;
+  return k < HAK_STACK_QUANTA && k << stack->doubled == mib ? (unsigned)k : (unsigned)HAK_STACK_QUANTA;
+}
+
+void hak_stack_restore(struct hak_stack *stack, uint64_t mib, unsigned arm, const struct hak_leader *as) {
+  make_room(stack, (mib + 1) << HAK_STACK_LEAST_LOG);
+  unsigned k = hak_stack_begins(stack, mib);
+  if (k == HAK_STACK_QUANTA) return;
+  hak_leader_restore(&stack->quantum[k], arm, as);
+  stack->arm[k] = (uint8_t)(arm ^ HAK_ARM_BREAK_EVEN);
+  stack->until = 0; /* the next note sums up */
+}
+
+void hak_stack_restore_kind(struct hak_stack *stack, unsigned arm, const struct hak_leader *as) {
+  hak_leader_restore(&stack->kind, arm, as);
+  for (unsigned k = 0; k < HAK_STACK_QUANTA; k++)
+    stack->arm[k] = hak_leader_choose(&stack->kind, &stack->quantum[k]).arm ^ HAK_ARM_BREAK_EVEN;
+  stack->until = 0;
+}

@@ -86,11 +86,13 @@ static uint64_t pages_fetched(void) {
   return hak_counter_value(HAK_COUNTER_fetched_bytes) / hak_os_page_bytes() + hak_counter_value(HAK_COUNTER_hole_again);
 }
 
+static bool is_frozen(void) { return hak_setting(mode) == HAK_MODE_FROZEN; }
+
 /* big_threshold is tried only while not set by the user, whose value holds. */
-static uint64_t may_be_tried(void) {
-  bool threshold = hak_setting(learn_threshold) && hak_setting_is_default(big_threshold);
-  return (uint64_t)threshold << HAK_TUNED_THRESHOLD | hak_setting(learn_slack) << HAK_TUNED_SLACK |
-         hak_setting(learn_place) << HAK_TUNED_PLACE;
+uint64_t hak_tune_may(void) {
+  uint64_t all = is_frozen(), threshold = (hak_setting(learn_threshold) | all) && hak_setting_is_default(big_threshold);
+  return threshold << HAK_TUNED_THRESHOLD | (hak_setting(learn_slack) | all) << HAK_TUNED_SLACK |
+         (hak_setting(learn_place) | all) << HAK_TUNED_PLACE;
 }
 
 static struct hak_window record(const struct hak_learner_window *window) {
@@ -110,7 +112,7 @@ static struct hak_window record(const struct hak_learner_window *window) {
       .asked = {[HAK_TUNED_THRESHOLD] = since_last(&g_tune.asked_long, HAK_COUNTER_asked_long),
                 [HAK_TUNED_SLACK] = hak_runs_misfit() + hak_big_misfit(),
                 [HAK_TUNED_PLACE] = since_last(&g_tune.asked_lasting, HAK_COUNTER_asked_lasting)},
-      .tries = may_be_tried(),
+      .tries = hak_tune_may(),
   };
 }
 
@@ -136,7 +138,7 @@ static void begin_if_new(void) {
   uint64_t mine = 1 + hak_load(&g_fork.generation);
   if (g_tune.begun == mine) return;
   hak_controller_begin(&g_tune.controller, ring_of_changes());
-  g_tune.begun = mine;
+  hak_store(&g_tune.begun, mine);
 }
 
 static void count_changes(const uint64_t before[HAK_CHANGES]) {
@@ -159,9 +161,35 @@ static void publish(uint64_t arms) {
   hak_snapshot_publish((hak_load(&g_snapshot) >> TUNED_BITS << TUNED_BITS) | arms);
 }
 
+/* Of these arms those of decisions that may be learnt, or used in mode frozen. */
+static uint64_t allowed_arms(uint64_t arms) {
+  uint64_t mask = 0, may = hak_tune_may();
+  for (unsigned what = 0; what < HAK_TUNED; what++) mask |= (may >> what & 1) * 255 << 8 * what;
+  return arms & mask;
+}
+
+static uint64_t incumbents(void) {
+  uint64_t arms = 0;
+  for (unsigned what = 0; what < HAK_TUNED; what++)
+    arms |= (uint64_t)hak_load(&g_tune.controller.arm[what]) << 8 * what;
+  return allowed_arms(arms);
+}
+
+void hak_tune_go_on(void) { publish(allowed_arms(hak_load(&g_snapshot))); }
+
 void hak_tune_stop(void) {
+  bool known = hak_load(&g_tune.begun) != 0;
   hak_store(&g_tune.stopped, true);
-  publish(0);
+  publish(known && is_frozen() ? incumbents() : 0);
+}
+
+void hak_tune_publish(void) {
+  if (hak_learner_acts() || is_frozen()) publish(incumbents());
+}
+
+struct hak_controller *hak_tune_controller(bool begins) {
+  if (begins) begin_if_new();
+  return &g_tune.controller;
 }
 
 /* The mode may change while the window ends, so the mode is checked again after publishing. */

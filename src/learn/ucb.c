@@ -80,3 +80,11 @@ void hak_ucb_note(struct hak_ucb *ucb, struct hak_ucb_rules rules, uint32_t arm,
   ucb->pulls[arm] += PULL;
   ucb->cost[arm] += hak_min(cost, HAK_UCB_RANGE);
 }
+
+void hak_ucb_restore(struct hak_ucb *ucb, struct hak_ucb_rules rules, uint32_t arm, uint64_t pulls, uint64_t cost,
+                     bool dropped) {
+  uint32_t without = ucb->dropped | 1u << arm;
+  ucb->pulls[arm] = pulls << PULL_LOG;
+  ucb->cost[arm] = hak_min(cost, ucb->pulls[arm]);
+  if (dropped && without != (1u << rules.arms) - 1) ucb->dropped = without;
+}

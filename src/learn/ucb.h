@@ -18,6 +18,7 @@
 #ifndef HAK_LEARN_UCB_H
 #define HAK_LEARN_UCB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { HAK_UCB_ARMS = 6, HAK_UCB_RANGE = 1 << 16 };
@@ -46,6 +47,11 @@ void hak_ucb_note(struct hak_ucb *ucb, struct hak_ucb_rules rules, uint32_t arm,
 
 /* Excludes this arm for ever. At least an arm must be left. */
 void hak_ucb_drop(struct hak_ucb *ucb, uint32_t arm);
+
+/* Puts the pulls of an arm in place, [whole pulls] and their cost [1 << 16: a pull at the full range], and drops the
+ * arm if so, unless no other arm is left. */
+void hak_ucb_restore(struct hak_ucb *ucb, struct hak_ucb_rules rules, uint32_t arm, uint64_t pulls, uint64_t cost,
+                     bool dropped);
 
 /* The mean cost of the arm; 0 without pulls. */
 uint64_t hak_ucb_mean(const struct hak_ucb *ucb, uint32_t arm);

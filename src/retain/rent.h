@@ -84,10 +84,11 @@ uint64_t hak_rent_keep_floor(void);
  * has the part 1 / 2^share_shift of the floor and of the slack for misfits. */
 uint64_t hak_rent_keep_limit(const struct hak_watermark *level, unsigned share_shift);
 
-/* True if runs and slabs learn keep times. */
+/* True if runs and slabs learn keep times, or have learnt ones in mode frozen. */
 static inline bool hak_rent_kinds_learn(void) {
   uint64_t mode = hak_setting(mode);
-  return HAK_UNLIKELY(mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && hak_setting(learn_kinds) != 0;
+  if (HAK_LIKELY(mode <= HAK_MODE_BASELINE)) return false;
+  return mode == HAK_MODE_FROZEN ? hak_load(&g_kinds_known) : hak_setting(learn_kinds) != 0;
 }
 
 /* [bytes] hak_rent_keep_limit for memory whose keep time was set: within that time no reuse is needed. */

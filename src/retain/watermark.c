@@ -125,7 +125,7 @@ void hak_watermark_note(struct hak_watermark *level, uint64_t live, uint64_t now
 }
 
 static const struct hak_kind *what_counts(const struct hak_watermark *level) {
-  return level->learnt != NULL && hak_setting(mode) == HAK_MODE_EVOLVING ? level->learnt : NULL;
+  return level->learnt != NULL && hak_setting(mode) >= HAK_MODE_EVOLVING ? level->learnt : NULL;
 }
 
 bool hak_watermark_is_flat(const struct hak_watermark *level) {

@@ -30,8 +30,9 @@
  *                     | /          \___   live: bound            /\  /\__  live: all of the last rise may stay
  *                     +-----------------------------------  ____/  \/
  *
- *           A kind that learns (modes shadow and evolving, setting lab_learn_kinds) has two sums in place of
- *           most - live (tables/learning.h): bytes with a known keep time, and unproved bytes, which reuse must prove:
+ *           A kind that learns (modes shadow and evolving, setting lab_learn_kinds), or that learnt (mode frozen), has
+ *           two sums in place of most - live (tables/learning.h): bytes with a known keep time, and unproved bytes,
+ *           which reuse must prove:
  *
  *               may stay  =  known  +  min(unproved, max(least, reused))  +  min(max(most, 12 MiB) * slack, misfit)
  * owner     The owner of the kind: runs, slabs, big blocks.

@@ -88,6 +88,11 @@ bool hak_runs_any_detached(void);
 /* Bytes fetched within the last T (retain/watermark.h) while as many bytes were free, but did not fit. */
 uint64_t hak_runs_misfit(void);
 
+/* Takes and drops the lock of the runs, for a learner of their level (learn/kinds.h). No call of this file in
+ * between. */
+void hak_runs_hold(void);
+void hak_runs_let_go(void);
+
 /* Bytes in free runs: dirty and clean. */
 void hak_runs_bytes(uint64_t *dirty, uint64_t *clean);
 

@@ -346,6 +346,9 @@ size_t hak_runs_unmap_excess(void) {
   return sum;
 }
 
+void hak_runs_hold(void) { hak_runs_lock(); }
+void hak_runs_let_go(void) { hak_runs_unlock(); }
+
 uint64_t hak_runs_misfit(void) {
   hak_runs_lock();
   uint64_t misfit = g_runs.level.misfit;

@@ -7,3 +7,4 @@
 
 const struct hak_learning *g_learning;
 struct hak_big_passing g_big_passing;
+bool g_kinds_known;

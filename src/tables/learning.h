@@ -5,9 +5,9 @@
  *           and words that these functions publish. Each layer works without them.
  *
  *               blocks, runs, cache --g_learning--> src/learn --words--> blocks, runs, cache
- * owner     g_learning (in learning.c) is stored by src/learn; NULL at first, and in a library without learning. The
- *           words of a kind belong to the holder of the lock of the kind's level, g_big_passing to the holder of the
- *           lock of the big blocks.
+ * owner     g_learning and g_kinds_known (in learning.c) are stored by src/learn; NULL and false at first, and in a
+ *           library without learning. The words of a kind belong to the holder of the lock of the kind's level,
+ *           g_big_passing to the holder of the lock of the big blocks.
  * orders    g_learning: stored with release; the functions are constants.
  * not here  The functions: src/learn. Choices for the whole process: snapshot.h; for magazines: cache/capacity.h.
  */
@@ -60,6 +60,9 @@ struct hak_learning {
   void (*looked)(const struct hak_look *look);
 };
 extern HAK_HIDDEN const struct hak_learning *g_learning;
+
+/* True once kinds learnt, or a policy had rows of theirs: in mode frozen their keep times count then. */
+extern HAK_HIDDEN bool g_kinds_known;
 
 /* Sizes above + 1 to above + sizes [bytes] have used their share of learning's time in this window. Takes and frees of
  * such big blocks skip the learner. */

@@ -57,7 +57,8 @@ def seed_policy(rng: random.Random) -> bytes:
         return " ".join(str(rng.randrange(1, 8 if n == 0 else 32768)) for n in range(10))
 
     past = " ".join(str(rng.randrange(1, 1 << 20)) for _ in range(5))
-    lines = ["hakmem-policy 2", f"past {past}", f"process {row()}", f"bin {rng.randrange(128)} {row()}"]
+    lines = ["hakmem-policy 3", f"past {past}", f"process {row()}", f"bin {rng.randrange(128)} {row()}"]
+    lines += [f"level runs {rng.randrange(10)} {row()}", f"class {rng.randrange(16, 1 << 20)} {rng.randrange(1 << 62)}"]
     for module in ("module abab prog", "module abac prog", "module - other", "module 00ff gone"):
         lines.append(module)
         lines += [f"site {rng.randrange(1 << 30):#x} {rng.randrange(99)} {rng.randrange(128)} {row()}" for _ in range(3)]

@@ -90,7 +90,7 @@ class Policy(LearnCase):
     def test_damaged(self) -> None:
         good = "\n".join(self.learn()) + "\n"
         whole = sealed(good.splitlines())
-        short = ("", "\n", "hakmem-policy 3\n", "\0" * 9)
+        short = ("", "\n", "hakmem-policy 4\n", "\0" * 9)
         for damaged in (*short, good, whole + "\n", whole[:-2], whole[:-1], "x" * 100000):
             self.policy.write_text(damaged)
             self.expect_complaint(r" ignored: line \d+ is not as it was written")
@@ -115,6 +115,17 @@ class Policy(LearnCase):
             f"bin 128 5{row}",
             f"site 0x12 0 27 5{row}",
             *(f"module {fields}" for fields in ("0g x", "0 x", "00", "00 ", " x")),
+            *(f"kind {fields}" for fields in ("runs 8 1 1 1 1 1 1 1 1 1", "big 5 1 1 1 1 1 1 1 1 1", "slabs 5 0 1 1 1 1 1 1 1 1")),
+            f"level runs {64 << 20} 5{row}",
+            f"level slabs 0 255{row}",
+            *(f"class {fields}" for fields in ("15 1", "32769 1", "5376 0", f"5376 {(1 << 30) + 1}", "5376", "5376 1 1")),
+            *(f"capacity {fields} 1 2 3 4 5 6 7 8" for fields in (
+                "32769 9 20 6 1", "1024 2 20 6 1", "1024 11 20 6 1", "1024 9 12 6 1", "1024 9 21 6 1", "1024 9 20 7 1",
+                "1024 9 20 6 0", "1024 9 20 6 65536", "1024 9 20 6", "1024 9 20 6 1 1")),
+            f"capacity 1024 9 20 6 1 1 2 3 4 5 6 7 {1 << 44}",
+            *(f"arm {fields}" for fields in ("threshold 13 1", "slack 6 1", "place 2 1", "place 255 1", "price 1 1", "place 1")),
+            *(f"rating {fields}" for fields in ("12 384000 1 0", "0 768001 1 0", f"0 384000 {(1 << 24) + 1} 0", "0 384000 1 2")),
+            *(f"pulls {fields}" for fields in ("slack 6 1 1 0", f"place 2 1 1 0", f"place 1 1 {(1 << 40) + 1} 0", "threshold 1 1 1 0")),
         ):
             self.policy.write_text(sealed([first, line]))
             self.expect_complaint(" ignored: line 2 is not as it was written")
@@ -209,6 +220,83 @@ class OnDemand(LearnCase):
     def test_threads(self) -> None:
         self.assertEqual(self.answers("4", "save", str(self.policy), "threads", str(self.policy)), [0, 0])
         self.assertEqual([file.name for file in self.folder.iterdir()], ["policy"])
+
+
+class Learners(LearnCase):
+    """What a process learnt of size classes and magazines, the next begins with."""
+
+    BOTH = {"HAKMEM_LAB_LEARN_CLASS": "on", "HAKMEM_LAB_LEARN_CACHES": "on"}
+    USUAL, OWN = 5632, 5376  # bytes of the class for 5,136, and of the class that is learnt
+
+    def begins(self, *words: str, mode: str = "evolving", learns: bool = True, folder: bool = False) -> tuple[int, int]:
+        settings = {"HAKMEM_MODE": mode, "HAKMEM_COUNT_CALLS": "on"} | (self.BOTH if learns else {})
+        path = f"{self.folder}/" if folder else str(self.policy)
+        result = run(program("begins"), *words, HAKMEM_POLICY_FILE=path, **settings)
+        self.expect_quiet_success(result)
+        room, refills = (int(word) for word in result.stdout.split())
+        return room, refills
+
+    def learnt(self) -> list[str]:
+        """The rows of the classes of both sizes."""
+        return [line for line in self.policy.read_text().splitlines() if re.match(r"class 5376 |capacity 1024 ", line)]
+
+    def load(self) -> list[str]:
+        """A run that learns; the rows of both sizes."""
+        self.begins("load")
+        rows = self.learnt()
+        self.assertEqual(len(rows), 2, self.policy.read_text())
+        return rows
+
+    def test_the_next_run_begins_with_it(self) -> None:
+        self.load()
+        room, usual = self.begins(mode="baseline", learns=False)
+        self.assertEqual(room, self.USUAL)
+        for mode, learns in (("frozen", False), ("evolving", True)):
+            room, refills = self.begins(mode=mode, learns=learns)
+            self.assertEqual(room, self.OWN, mode)
+            self.assertLessEqual(refills, usual / 2, mode)
+
+    def test_a_frozen_run_writes_nothing(self) -> None:
+        self.load()
+        before = self.policy.read_bytes()
+        self.begins("load", mode="frozen", learns=False)
+        self.assertEqual(self.policy.read_bytes(), before)
+
+    def test_what_is_off_is_not_used_and_stays(self) -> None:
+        before = self.load()
+        room, _ = self.begins("load", learns=False)
+        self.assertEqual(room, self.USUAL)
+        self.assertEqual(self.learnt(), before)
+
+    def test_a_file_of_the_format_before(self) -> None:
+        self.policy.write_text(sealed(["hakmem-policy 2", "past 3 60000 70000 1000 0", "process 5 512 1 2 3 4 5 6 7 8"]))
+        self.load()
+        lines = self.policy.read_text().splitlines()
+        self.assertEqual(lines[0], "hakmem-policy 3")
+        self.assertTrue(lines[1].startswith("past 4 "), lines)
+        self.assertIn("process 5 512 1 2 3 4 5 6 7 8", lines)
+
+    def test_a_tiny_program_wipes_nothing(self) -> None:
+        self.load()
+        before = self.policy.read_bytes()
+        settings = {"HAKMEM_MODE": "evolving", "HAKMEM_POLICY_FILE": str(self.policy)} | self.BOTH
+        self.expect_quiet_success(run("/bin/true", **settings))
+        rows = [line.split(" ", 2)[:2] for line in before.decode().splitlines()[1:-1]]
+        kept = [line.split(" ", 2)[:2] for line in self.policy.read_text().splitlines()[1:-1]]
+        self.assertEqual(sorted(kept), sorted(rows))
+
+    def test_twenty_at_once(self) -> None:
+        settings = {"HAKMEM_MODE": "evolving", "HAKMEM_POLICY_FILE": f"{self.folder}/"} | self.BOTH
+        variables = environment(True, **settings)
+        for _ in range(2):
+            many = [subprocess.Popen([program("begins"), "load"], env=variables, stdout=subprocess.DEVNULL) for _ in range(20)]
+            self.assertEqual([one.wait(200) for one in many], [0] * len(many))
+            (self.policy,) = self.folder.iterdir()
+            words = [line.split()[:2] for line in self.policy.read_text().splitlines()]
+            self.assertEqual((words.count(["class", "5376"]), words.count(["capacity", "1024"])), (1, 1), words)
+            self.assertLessEqual(sum(word[0] == "class" for word in words), 4)
+        room, _ = self.begins(mode="frozen", learns=False, folder=True)
+        self.assertEqual(room, self.OWN)
 
 
 # Blocks of some sizes, asked for in two places, which wait now shortly and now for long.

@@ -21,6 +21,14 @@ extern "C" {
 #include "tables/settings.h"
 }
 
+/* The locks of both kinds' levels, for rows of a policy. */
+extern "C" {
+bool hak_release_hold(void) { return true; }
+void hak_release_let_go(void) {}
+void hak_runs_hold(void) {}
+void hak_runs_let_go(void) {}
+}
+
 namespace {
 
 constexpr uint64_t kMiB = uint64_t{1} << 20, kBreakEven = 400;
@@ -342,7 +350,41 @@ TEST_F(Level, WithoutAGuestNothingIsLearnt) {
   EXPECT_EQ(level.learnt, nullptr);
 }
 
+/* Gives all rows of the runs to the slabs, as a policy does. */
+void hand_rows_over() {
+  uint64_t row[HAK_ROW_NUMBERS];
+  ASSERT_TRUE(hak_kinds_out(HAK_KIND_RUNS, 0, row));
+  hak_kinds_in(HAK_KIND_SLABS, row, HAK_ROW_TAKE);
+  for (unsigned k = 0; k < HAK_STACK_QUANTA; k++)
+    if (hak_kinds_level_out(HAK_KIND_RUNS, k, row)) hak_kinds_level_in(HAK_KIND_SLABS, row, HAK_ROW_TAKE);
+}
+
+TEST_F(Level, FrozenIsAsLearntByAnotherProcessAndLearnsNothing) {
+  g_settings.mode = HAK_MODE_EVOLVING;
+  for (int i = 0; i < 20; i++) {
+    periods(3, 100, kBreakEven * 3 / 5);
+    periods(1, 100, kBreakEven * 5 / 4);
+  }
+  hand_rows_over();
+  g_settings.mode = HAK_MODE_FROZEN;
+  const uint64_t waits = hak_counter_value(HAK_COUNTER_kinds_waits);
+  hak_watermark fresh = {};
+  hak_watermark_set_rent(&fresh, kBreakEven);
+  hak_watermark_learn(&fresh, HAK_KIND_SLABS, hak_rent_kinds_learn());
+  for (int i = 0; i < 40; i++) {
+    hak_watermark_note(&fresh, 100 * kMiB, now_);
+    hak_watermark_note(&fresh, 0, now_ += 10);
+    hak_watermark_note(&fresh, 0, now_ += kBreakEven * 5 / 4);
+    EXPECT_EQ(stays(fresh), 100u);
+    hak_watermark_note(&fresh, 0, now_ += 20 * kBreakEven);
+    EXPECT_EQ(stays(fresh), 0u) << "which would be learnt to go at once";
+  }
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_kinds_waits), waits);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_kinds_skipped), 0u);
+}
+
 TEST_F(Level, KindsLearnInTheModesThatLearn) {
+  g_kinds_known = false;
   for (uint64_t mode = HAK_MODE_OFF; mode <= HAK_MODE_FROZEN; mode++) {
     g_settings.mode = mode;
     g_settings.learn_kinds = 1;

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 
 from hakmem.base.errors import Refusal, refuse_unless_regular
 from hakmem.base.exit import printable
-from hakmem.learning.policy import ARMS, BINS, BREAK_EVEN, FETCH, size_text
+from hakmem.learning.learners import ARMS, BREAK_EVEN, FETCH
+from hakmem.learning.policy import BINS, size_text
 from hakmem.reading.living import root_of
 from hakmem.reading.mapped import mapped_file, number_of
 from hakmem.reading.names import Mapping, Name, demangled, mappings_of, name_of

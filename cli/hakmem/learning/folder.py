@@ -106,10 +106,14 @@ def table_of(policies: dict[str, Policy | str]) -> Table:
     return table
 
 
+def alone_text(policy: Policy) -> str:
+    return "choices of learners alone" if policy.learnt else "keep times alone"
+
+
 def cells_of(policy: Policy | str) -> tuple[str, ...]:
     past = None if isinstance(policy, str) else policy.past
     if past is None:
-        return (*[""] * (len(HEADINGS) - 2), "damaged: it is not read" if isinstance(policy, str) else "keep times alone")
+        return (*[""] * (len(HEADINGS) - 2), "damaged: it is not read" if isinstance(policy, str) else alone_text(policy))
     return (f"{past.runs:,}", f"{past.life_ms / 1000:.2f} s", f"{past.peak_kib / 1024:.1f} MiB", f"{past.paid_us / 1000:.1f} ms",
             f"{past.kept_mib_ms / 1000:.1f}", next_run(past))
 

@@ -20,7 +20,8 @@ from hakmem.base.errors import CANNOT_EXECUTE, NOT_PROVEN, Refusal, written
 from hakmem.base.exit import printable
 from hakmem.base.scratch import scratch_folder
 from hakmem.base.streams import bar, show_progress
-from hakmem.learning.policy import Policy, arm_text, past_text, read_policy
+from hakmem.learning.learners import KINDS, arm_text
+from hakmem.learning.policy import Policy, past_text, read_policy
 from hakmem.process.counters import Counts, read_counts
 from hakmem.process.launch import OpenStreams, start, wait_or_stop
 from hakmem.process.preload import callers_preloads, environment, preload_value
@@ -107,6 +108,11 @@ def modules_text(policy: Policy) -> str:
     return ", ".join(f"{name}: {names.count(name):,}" for name in dict.fromkeys(names)) or "none"
 
 
+def learners_text(policy: Policy) -> str:
+    titles = [KINDS[row.kind].title for row in policy.learnt]
+    return ", ".join(f"{title}: {titles.count(title):,}" for title in dict.fromkeys(titles))
+
+
 def arms_text(policy: Policy) -> str:
     """With the share of the waits that are remembered."""
     whole = sum(row.weight for row in policy.sites) or 1
@@ -136,6 +142,8 @@ def print_summary(order: Order, counts: Counts) -> None:
         console.print(past_text(policy.past), highlight=False)
     console.print(f"rows of sites by module: {modules_text(policy)}")
     console.print(f"keep times: {arms_text(policy)}")
+    if policy.learnt:
+        console.print(f"rows of learners: {learners_text(policy)}")
     console.print(f"paid in the last run: {paid_text(counts)}")
     console.print(f"learnt from in the last run: {heard:,} waits; {skipped:,} frees and requests had no time left for it")
     use = use_text({"mode": "frozen", "policy_file": str(order.file.absolute())}, order.program)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """`hakmem policy`: what a program learnt about keep times, from the text that the library writes at exit.
 
-    hakmem-policy 2                                  1: without `past`
+    hakmem-policy 3                                  2: without rows of learners; 1: without `past`, too
     past RUNS LIFE_MS PEAK_KIB PAID_US KEPT_MIB_MS   what earlier runs say of the next one (src/learn/past.h)
     process ARM WAITS P0 .. P7
     bin BIN ARM WAITS P0 .. P7
+    kind, level, class, capacity, arm, rating, pulls: rows of learners (learners.py)
     module BUILDID NAME                              the site lines after it are of this module
     site OFFSET DEPTH BIN ARM WAITS P0 .. P7
     end LINES SUM                                    FNV-1a of all bytes before (Fowler, Noll and Vo, 1991)
@@ -22,19 +23,16 @@ from typing import TYPE_CHECKING
 from hakmem.base.errors import BAD_USAGE, Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import counted
+from hakmem.learning.learners import (
+    ARMS, BREAK_EVEN, FETCH, KINDS, PAID_MOST, WAIT, WEIGHT_MOST, Learnt, arm_text, kind_of, table_of_learners,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-FIRST = ("hakmem-policy 1", "hakmem-policy 2")
-ARMS = ("0", "1/16", "1/8", "1/4", "1/2", "1", "2", "4")  # times break-even
-BREAK_EVEN = ARMS.index("1")
+FIRST = ("hakmem-policy 1", "hakmem-policy 2", "hakmem-policy 3")
 BINS = 128
-WEIGHT_MOST = 32768
-WAIT = 128  # a weight's unit
-PAID_MOST = 1342177280
-FETCH = 1 << 16
 DEPTH_MOST = PAST_MOST = (1 << 32) - 1
 LEAST_US, BALANCED_NS, HUGE_LEAST_KIB = 500, 640_000, 16 << 10  # src/learn/past.c, src/retain/huge.h
 BYTES_MOST = 16 << 20  # more than any policy has
@@ -98,6 +96,7 @@ class Past:
 class Policy:
     rows: list[Row] = field(default_factory=list)
     past: Past | None = None
+    learnt: list[Learnt] = field(default_factory=list)
 
     @property
     def sites(self) -> list[Row]:
@@ -164,9 +163,19 @@ class Reader:
 
     def line(self, text: str) -> None:
         kind, _, rest = text.partition(" ")
-        if kind not in self.kinds:
+        of_learner = kind_of(text)
+        if of_learner:
+            self.learnt(of_learner, text)
+        elif kind in self.kinds:
+            self.kinds[kind](rest)
+        else:
             raise Malformed(f"it begins with {kind!r}, which is no kind of line")
-        self.kinds[kind](rest)
+
+    def learnt(self, kind: str, text: str) -> None:
+        bounds = KINDS[kind].bounds
+        words = fields_of(text[len(kind) + 1 :].split(" "), len(bounds))
+        numbers = (number(word, f"number {n}", most, least) for n, (word, (least, most)) in enumerate(zip(words, bounds), 1))
+        self.policy.learnt.append(Learnt(kind, tuple(numbers)))
 
     def past(self, rest: str) -> None:
         words = fields_of(rest.split(" "), 5)
@@ -255,10 +264,6 @@ def size_text(number_of_bin: int) -> str:
     return f"{least / size:.4g} – {most / size:.4g} {unit}"
 
 
-def arm_text(arm: int) -> str:
-    return "break-even" if arm == BREAK_EVEN else "0" if arm == 0 else f"{ARMS[arm]} ×"
-
-
 def table_of(policy: Policy) -> Table:
     from rich import box
     from rich.table import Table
@@ -297,6 +302,8 @@ def show_policy(file: Path) -> None:
     policy, console = read_policy(file), stdout_console()
     if policy.past:
         console.print(past_text(policy.past), highlight=False)
+    if policy.learnt:
+        console.print(table_of_learners(policy.learnt))
     if policy.rows:
         show_rows(policy, console)
 

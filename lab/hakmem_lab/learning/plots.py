@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 
 from hakmem.base.exit import printable
 from hakmem.learning.decisions import KINDS, NS_PER_S, THRESHOLDS, WHATS, Change, Decision
-from hakmem.learning.policy import ARMS
+from hakmem.learning.learners import ARMS
 from hakmem_lab.bench.plots import WIDTH, headline, save_one, subtitle
 from hakmem_lab.bench.style import INK, LINES, SETTINGS
 from hakmem_lab.learning.sources import THRESHOLD_COUNT, Curve, Decided, Ladder, Source, Window

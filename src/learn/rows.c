@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* rows.c: rows of the learners in a policy.
+ *
+ * what      The table; see rows.h.
+ */
+#include "learn/rows.h"
+
+#include "base/atomic.h"
+#include "learn/ace.h"
+#include "learn/caches.h"
+#include "learn/extra_class.h"
+#include "learn/kinds.h"
+#include "learn/learner.h"
+#include "learn/stack.h"
+#include "learn/tune_rows.h"
+#include "tables/settings.h"
+
+#define ARM {0, HAK_ARMS - 1}
+#define WEIGHT {1, HAK_LEADER_WEIGHT_MOST}
+#define PAID {0, HAK_LEADER_PAID_MOST}
+static const struct hak_row_bound level_bounds[] = {{0, HAK_KINDS_MIB_MOST}, ARM, WEIGHT, PAID, PAID, PAID, PAID,
+                                             PAID, PAID, PAID, PAID};
+static const struct hak_row_bound class_bounds[] = {{16, HAK_SLAB_MAX}, {1, HAK_EXTRA_WEIGHT_MOST}};
+#define SUM {0, HAK_ACE_SUM_MOST}
+#define SUMS SUM, SUM, SUM, SUM
+static const struct hak_row_bound capacity_bounds[] = {
+    {16, HAK_SLAB_MAX},
+    {HAK_CACHES_LEAST_LOG, HAK_CACHES_LEAST_LOG + HAK_CACHES_RUNGS - 1},
+    {HAK_CACHES_LEAST_LOG + 10, HAK_CACHES_LEAST_LOG + 10 + HAK_CACHES_RUNGS - 1},
+    {0, HAK_CACHES_EIGHTHS},
+    {1, HAK_CACHES_WINDOWS},
+    SUMS, SUMS,
+};
+static const struct hak_row_bound threshold_bounds[] = {{0, HAK_ARM_THRESHOLDS}, {0, HAK_TUNE_TRIED_MOST}};
+static const struct hak_row_bound slack_bounds[] = {{0, HAK_ARM_SLACKS}, {0, HAK_TUNE_TRIED_MOST}};
+static const struct hak_row_bound place_bounds[] = {{0, 1}, {0, HAK_TUNE_TRIED_MOST}};
+static const struct hak_row_bound rating_bounds[] = {
+    {0, HAK_ARM_THRESHOLDS - 1}, {0, HAK_TUNE_RATING_MOST}, {0, HAK_TUNE_TRIED_MOST}, {0, 1}};
+#define PULLS {0, HAK_TUNE_TRIED_MOST}, {0, HAK_TUNE_COST_MOST}, {0, 1}
+static const struct hak_row_bound slack_pulls_bounds[] = {{0, HAK_ARM_SLACKS}, PULLS};
+static const struct hak_row_bound place_pulls_bounds[] = {{0, 1}, PULLS};
+
+#define OF(name) offsetof(struct hak_settings, name)
+#define SIZE(bounds) (sizeof(bounds) / sizeof *(bounds))
+#define ROWS(word, setting, which, places, bounds, module) \
+  {word, OF(setting), which, places, SIZE(bounds), bounds, hak_##module##_out, hak_##module##_in}
+#define KIND(word, which) \
+  {word, OF(learn_kinds), which, 1, SIZE(level_bounds) - 1, level_bounds + 1, hak_kinds_out, hak_kinds_in}
+
+/* The row of a kind comes before the rows that inherit from it, a class before the class's capacity. */
+static const struct hak_row_kind row_kinds[] = {
+    KIND("kind runs", HAK_KIND_RUNS),
+    KIND("kind slabs", HAK_KIND_SLABS),
+    ROWS("level runs", learn_kinds, HAK_KIND_RUNS, HAK_STACK_QUANTA, level_bounds, kinds_level),
+    ROWS("level slabs", learn_kinds, HAK_KIND_SLABS, HAK_STACK_QUANTA, level_bounds, kinds_level),
+    ROWS("class", learn_class, 0, HAK_EXTRA_CLASSES, class_bounds, extra_class),
+    ROWS("capacity", learn_caches, 0, HAK_RUN_CLASS, capacity_bounds, caches),
+    ROWS("arm threshold", learn_threshold, HAK_TUNED_THRESHOLD, 1, threshold_bounds, tune_arm),
+    ROWS("arm slack", learn_slack, HAK_TUNED_SLACK, 1, slack_bounds, tune_arm),
+    ROWS("arm place", learn_place, HAK_TUNED_PLACE, 1, place_bounds, tune_arm),
+    ROWS("rating", learn_threshold, HAK_TUNED_THRESHOLD, HAK_ELO_ARMS, rating_bounds, tune_rating),
+    ROWS("pulls slack", learn_slack, HAK_TUNED_SLACK, HAK_UCB_ARMS, slack_pulls_bounds, tune_pulls),
+    ROWS("pulls place", learn_place, HAK_TUNED_PLACE, 2, place_pulls_bounds, tune_pulls),
+};
+static_assert(SIZE(capacity_bounds) == HAK_ROW_NUMBERS, "rows.h");
+
+const struct hak_row_kind *hak_row_kind(unsigned n) { return n < SIZE(row_kinds) ? &row_kinds[n] : NULL; }
+
+static bool is_on(const struct hak_row_kind *kind) {
+  return hak_load((const uint64_t *)((const char *)&g_settings + kind->setting)) != 0;
+}
+
+static bool row_counts(const struct hak_row_kind *kind) {
+  uint64_t mode = hak_setting(mode);
+  bool learns = mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING;
+  return mode == HAK_MODE_FROZEN || (learns && is_on(kind));
+}
+
+bool hak_row_out(const struct hak_row_kind *kind, unsigned place, uint64_t *number) {
+  if (!row_counts(kind) || !hak_learner_hold()) return false;
+  bool any = kind->out(kind->which, place, number);
+  hak_learner_let_go();
+  return any;
+}
+
+bool hak_row_in(const struct hak_row_kind *kind, const uint64_t *number, enum hak_row_use use) {
+  if (!row_counts(kind) || !hak_learner_hold()) return false;
+  bool has = kind->in(kind->which, number, use);
+  hak_learner_let_go();
+  return has;
+}
+
+static bool has_row(const struct hak_row_kind *kind) {
+  uint64_t number[HAK_ROW_NUMBERS];
+  for (unsigned place = 0; row_counts(kind) && place < kind->places; place++) {
+    if (hak_row_out(kind, place, number)) return true;
+  }
+  return false;
+}
+
+bool hak_row_any(void) {
+  for (unsigned n = 0; n < SIZE(row_kinds); n++) {
+    if (has_row(&row_kinds[n])) return true;
+  }
+  return false;
+}
