@@ -25,7 +25,7 @@
  *           (the sums differ), or where this process never read it, the two rows are joined:
  *
  *               WAITS and PAID              added; halved where they are more than a row remembers
- *               rating, pulls, TRIED        the counts that came since are added: exact
+ *               rating, pulls, TRIED        what came since is added, exactly; of MATCHES only without a retirement
  *               CODE                        of more windows TRIED
  *               capacity                    the row of more windows
  *               class                       both, four in all; the greater weight

@@ -13,8 +13,8 @@
  *               file <learn_log>.<pid>.windows:  | "HAKWIN02" | row bytes u32 | 0 u32 | count u64 | zeros | rows ...
  *                                                  0            8               12      16                  128
  * owner     g_tune (in tune.c): the holder of the learner's claim.
- * failure   A fork's child keeps the incumbents, forgets the rest, and writes no file. A full log ends. Rows of a policy
- *           are not in the log: from the log all is decided anew as without them.
+ * failure   A fork's child keeps the incumbents, forgets the rest, and writes no file. A full log ends. Rows of a
+ *           policy are not in the log: from the log all is decided anew as without them.
  * not here  The choice of arms: learn/controller.h. The effect: tables/threshold.h, retain/rent.c, runs/region.c,
  *           tables/site.c.
  */

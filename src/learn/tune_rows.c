@@ -121,15 +121,20 @@ static void note_pulls(const struct hak_ucb *ucb, unsigned n) {
   }
 }
 
+static void note_ratings(const struct hak_elo *elo) {
+  for (unsigned rung = 0; rung < HAK_ELO_ARMS; rung++) {
+    g_file.rating[rung] = bounded(elo->rating[rung]);
+    g_file.played[rung] = (uint32_t)hak_min(elo->played[rung], HAK_TUNE_TRIED_MOST);
+  }
+}
+
+/* A process that tunes nothing does not touch g_file's page. */
 void hak_tune_written(void) {
   const struct hak_controller *c = hak_tune_controller(false);
   for (unsigned what = 0; what < HAK_TUNED; what++) {
     if (!is_tuned(c, what)) continue;
     g_file.tried[what] = (uint32_t)hak_min(c->tried[what], HAK_TUNE_TRIED_MOST);
-    if (what != HAK_TUNED_THRESHOLD) note_pulls(&c->ucb[what], of_pulls(what));
-  }
-  for (unsigned rung = 0; rung < HAK_ELO_ARMS; rung++) {
-    g_file.rating[rung] = bounded(c->elo.rating[rung]);
-    g_file.played[rung] = (uint32_t)hak_min(c->elo.played[rung], HAK_TUNE_TRIED_MOST);
+    if (what == HAK_TUNED_THRESHOLD) note_ratings(&c->elo);
+    else note_pulls(&c->ucb[what], of_pulls(what));
   }
 }

@@ -212,6 +212,19 @@ class Tuning(LearnCase):
         settings = CHEAP | THRESHOLD_ALONE | NO_OTHERS | self.settings()
         self.expect_quiet_success(run(program("tuned"), "off", HAKMEM_PRICE="0", **settings))
 
+    def test_the_next_run_begins_with_the_arm(self) -> None:
+        common = CHEAP | NO_OTHERS | {"HAKMEM_PRICE": "0", "HAKMEM_POLICY_FILE": str(self.policy)}
+        settings = common | THRESHOLD_ALONE | self.settings()
+        self.expect_quiet_success(run(program("tuned"), **settings))
+        rows = [line.split() for line in self.policy.read_text().splitlines()]
+        (code,) = [int(row[2]) for row in rows if row[:2] == ["arm", "threshold"]]
+        self.assertGreaterEqual(code, 4, "1.5 MiB or more")
+        self.assertEqual(sum(row[0] == "rating" for row in rows), 12)
+        for mode, learnt in (("evolving", THRESHOLD_ALONE), ("frozen", {})):
+            self.expect_quiet_success(run(program("tuned"), "begins", **(common | learnt | {"HAKMEM_MODE": mode})), "1\n")
+        for mode in ("evolving", "baseline"):
+            self.expect_quiet_success(run(program("tuned"), "begins", **(common | {"HAKMEM_MODE": mode})), "0\n")
+
     def kinds_of_python(self) -> list[str]:
         alone = {"HAKMEM_LAB_LEARN_PLACE": "on", "HAKMEM_PRICE": "0"}  # rent would be of how busy the machine is
         settings = CHEAP | self.settings() | {"PYTHONMALLOC": "malloc"} | alone

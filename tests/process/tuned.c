@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* tuned.c [fork | shadow | off]: a load whose cost the test sets, beside the library's own decisions, read from the
+/* tuned.c [fork | shadow | off | begins]: a load whose cost the test sets, beside the library's own decisions, read from the
  * decisions file (HAKMEM_DECISIONS_FILE). A block of 1.2 MiB shows whether the threshold is above 1.2 MiB: then the
  * block lies in the range, near small blocks. Accordingly fetches are cheap or dear:
  *
@@ -10,7 +10,8 @@
  * With `fork`, a child continues after the first step. With `shadow` the program checks only that nothing changes; with
  * `off` the switch of learning is set off while an arm is tried, and nothing more is learnt. Writes and reads blocks
  * all the time, allocates blocks under one threshold, grows and frees the blocks under the next, and exits with 1 if a
- * block has changed, or after MOST periods. Prints the number of changes of each kind. */
+ * block has changed, or after MOST periods. Prints the number of changes of each kind. With `begins`, the program prints
+ * only whether the threshold is above at its start. */
 #include <sys/mman.h>
 #include <sys/wait.h>
 
@@ -148,6 +149,7 @@ static int switch_off(void) {
 
 int main(int count, char **arguments) {
   int status = 0;
+  if (count > 1 && strcmp(arguments[1], "begins") == 0) return printf("%d\n", is_above()) < 0;
   map_ring();
   if (count > 1 && strcmp(arguments[1], "off") == 0) return switch_off();
   if (count > 1 && strcmp(arguments[1], "shadow") == 0) return change_nothing();
