@@ -151,7 +151,6 @@ static void count_changes(const uint64_t before[HAK_CHANGES]) {
       [HAK_CHANGE_FROZEN] = HAK_COUNTER_learn_frozen,
       [HAK_CHANGE_ALARM] = HAK_COUNTER_learn_alarms,
   };
-  hak_count(HAK_COUNTER_learn_windows, 1);
   for (unsigned kind = 0; kind < HAK_CHANGES; kind++) {
     uint64_t more = g_tune.controller.told[kind] - before[kind];
     if (more != 0 && counter[kind] != 0) hak_count(counter[kind], more);
@@ -212,6 +211,7 @@ void hak_tune_window(const struct hak_learner_window *window) {
   if (hak_load(&g_tune.stopped)) now.tries = 0;
   hak_store(&g_tune.stopped, false);
   if (now.tries == 0 && g_tune.controller.last.tries == 0) return;
+  hak_count(HAK_COUNTER_learn_windows, 1);
   if (now.tries != 0 && hak_bill_is_small(&g_tune.bill)) return; /* the arms stay as they are */
   append(&now);
   memcpy(before, g_tune.controller.told, sizeof before);
