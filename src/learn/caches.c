@@ -261,5 +261,5 @@ bool hak_caches_in(unsigned which, const uint64_t *number, enum hak_row_use use)
   for (unsigned color = 0; takes && color < HAK_COLORS; color++) {
     if (twin_of(c, color) != 0) take_capacity(twin_of(c, color), number);
   }
-  return best != 0;
+  return false;
 }
