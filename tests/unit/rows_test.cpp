@@ -154,7 +154,7 @@ TEST_F(Rows, AFileOfANewerFormatIsNotReadAndStays) {
   const Lines newer = {"something new", "kind runs 5 512" + kPaid};
   for (const char *first : {"hakmem-policy 4", "hakmem-policy 31", "hakmem-policy 4294967295"}) {
     write(newer, first);
-    const hak_policy_read result = hak_policy_read(path.c_str());
+    const struct hak_policy_read result = hak_policy_read(path.c_str());
     EXPECT_EQ(result.error, EPROTONOSUPPORT) << first;
     EXPECT_STREQ(result.why, "it was written by a newer HAKMEM");
     EXPECT_EQ(save(), EPROTONOSUPPORT) << first;
@@ -391,8 +391,8 @@ TEST_F(Rows, ARowThatWasNotWrittenIsNotInTheFile) {
 
 /* ---- what changes while a file is written ---- */
 
-const hak_row_kind *kind_of(const std::string &word) {
-  const hak_row_kind *kind = nullptr;
+const struct hak_row_kind *kind_of(const std::string &word) {
+  const struct hak_row_kind *kind = nullptr;
   for (unsigned n = 0; (kind = hak_row_kind(n)) != nullptr && kind->word != word; n++) {
   }
   return kind;
@@ -404,7 +404,7 @@ TEST_F(Rows, ARowOfTheFileGoesOnlyIfARowOfThatNameWasWritten) {
   write({"kind runs 2 256" + kPaid, "level runs 3 2 256" + kPaid, "capacity 1024 9 20 6 10" + kSums});
   ASSERT_EQ(read(), 0);
   uint64_t number[HAK_ROW_NUMBERS];
-  const hak_row_kind *runs = kind_of("kind runs"), *level = kind_of("level runs"), *slabs = kind_of("kind slabs"),
+  const struct hak_row_kind *runs = kind_of("kind runs"), *level = kind_of("level runs"), *slabs = kind_of("kind slabs"),
                      *capacity = kind_of("capacity");
   hak_rows_begin();
   ASSERT_FALSE(hak_row_out(slabs, 0, number));
