@@ -205,9 +205,9 @@ void hak_caches_heed(void) {
   bool frozen = hak_setting(mode) == HAK_MODE_FROZEN;
   if (frozen || (hak_learner_acts() && hak_setting(learn_caches))) return;
   if (!hak_load(&g_account.capacities)) return;
+  hak_store(&g_account.capacities, false); /* first: a word that is published meanwhile is found the next time */
   hak_store(&g_capacity_learnt[0], 0);
   for (unsigned c = 1; c < HAK_CLASSES; c++) forget_class(c);
-  hak_store(&g_account.capacities, false);
 }
 
 /* ---- rows of a policy ---- */

@@ -328,7 +328,8 @@ bool hak_policy_goes_on_from(const char *path) {
 
 struct hak_policy_read hak_policy_join_locked(const char *path) {
   struct hak_policy_read before = *read_file(path, HAK_ROW_HAS);
-  bool changed = before.error == 0 && hak_policy_goes_on_from(path) && hak_policy_sum(g_policy.reader.sum) != g_policy.sum;
+  bool joins = before.error == 0 && hak_policy_goes_on_from(path);
+  bool changed = joins && hak_policy_sum(g_policy.reader.sum) != g_policy.sum;
   if (changed && read_file(path, HAK_ROW_JOIN)->error == 0) g_policy.sum = hak_policy_sum(g_policy.reader.sum);
   return before;
 }

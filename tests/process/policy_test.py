@@ -104,6 +104,16 @@ class Policy(LearnCase):
             self.policy.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << dice.randrange(8)]) + whole[at + 1 :])
             self.expect_complaint(r" ignored: line \d+ is not as it was written")
 
+    def test_a_newer_one_stays(self) -> None:
+        newer = sealed(["hakmem-policy 4", "something new"])
+        self.policy.write_text(newer)
+        for mode in ("frozen", "evolving", "shadow"):
+            result = self.frozen(periods="3", mode=mode)
+            self.assertEqual(result.returncode, 0)
+            said = f"hakmem: policy_file: {self.policy} ignored: it was written by a newer HAKMEM\n"
+            self.assertEqual(result.stderr, said, mode)
+            self.assertEqual(self.policy.read_text(), newer, mode)
+
     def test_numbers_that_no_row_has(self) -> None:
         first = "hakmem-policy 1"
         row = " 512 1 2 3 4 5 6 7 8"
@@ -197,6 +207,12 @@ class OnDemand(LearnCase):
         self.policy.write_bytes(self.policy.read_bytes()[:-1])
         said = self.answers("0", "load", str(self.policy), "save", str(self.folder / "x"))
         self.assertEqual(said, [errno.EBADMSG, errno.ENODATA])
+
+    def test_a_newer_file(self) -> None:
+        self.policy.write_text(newer := sealed(["hakmem-policy 5"]))
+        said = self.answers("4", "save", str(self.policy), "load", str(self.policy))
+        self.assertEqual(said, [errno.EPROTONOSUPPORT] * 2)
+        self.assertEqual(self.policy.read_text(), newer)
 
     def test_who_may_write_no_file(self) -> None:
         self.policy.write_text("old")
