@@ -161,23 +161,20 @@ static void complain_of_whole(const char *path, const char *why) {
 }
 
 /* True if the whole file is refused, and it is known why. */
-static bool is_refused(const struct hak_policy_read *result) {
+static bool is_refused_whole(const struct hak_policy_read *result) {
   return (result->error == EPERM || result->error == EPROTONOSUPPORT) && result->why != NULL;
 }
-
-static HAK_RARE bool g_finished;
 
 /* `must`: the file must exist and have a site of a loaded module. A process that learns may begin without a file, and
  * with a file that further programs share. */
 static struct hak_past load(const char *path, bool must) {
   struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);
-  else if (is_refused(&result)) complain_of_whole(path, result.why);
+  else if (is_refused_whole(&result)) complain_of_whole(path, result.why);
   else if (result.error != 0 && (must || result.error != ENOENT)) complain(path, " cannot be read", result.error);
   else if (result.stale != 0) complain_of_rows(path, result.stale, result.rows, "their modules were built anew");
   else if (must && result.foreign != 0 && result.foreign == result.sites)
     complain_of_rows(path, result.foreign, result.rows, "no module of theirs is loaded");
-  g_finished |= result.error == EPROTONOSUPPORT; /* said once */
   return result.past;
 }
 
@@ -187,6 +184,8 @@ static bool learns(void) {
   bool child = hak_load(&g_fork.generation) != 0 || hak_os_process_id() != g_policy.process;
   return (mode == HAK_MODE_SHADOW || mode == HAK_MODE_EVOLVING) && !child;
 }
+
+static HAK_RARE bool g_finished;
 
 static void save(void) {
   bool placed = own_path()[0] != '\0';

@@ -37,7 +37,7 @@
  * owner     g_policy.
  * locks     Between processes: a lock on the file's folder, while the file is written. Between threads: g_policy.lock,
  *           taken before the loader's lock and before the locks of the blocks.
- * failure   A file of a later format is not read, and not written over, which a line on stderr says.
+ * failure   A file of a later format is not read, which a line on stderr says, and not written over.
  *           A file that is damaged, has a different format or an unknown row, or could have been written by a different
  *           user (os/trusted.h) is not read at all. Rows of modules that are not loaded or were rebuilt are left out. A
  *           line on stderr for a file not read, for rebuilt modules, and, in the mode frozen, for a file without a site

@@ -71,7 +71,7 @@ enum {
   ROWS_MOST = 2 + 2 * HAK_STACK_QUANTA + HAK_EXTRA_CLASSES + HAK_RUN_CLASS + 3 + HAK_ELO_ARMS + HAK_UCB_ARMS + 2,
   NAME_BITS = 26
 };
-static_assert(HAK_KINDS_MIB_MOST < 1 << NAME_BITS && SIZE(row_kinds) < 1 << (32 - NAME_BITS), "name_of");
+static_assert(HAK_KINDS_MIB_MOST < 1 << NAME_BITS && SIZE(row_kinds) < 1 << (32 - NAME_BITS), "row_name");
 
 static HAK_RARE struct {
   uint32_t counts; /* bit: kind; 0: the claim is not held */
@@ -137,11 +137,11 @@ void hak_rows_are_in_file(void) {
 
 /* ---- rows ---- */
 
-static uint32_t name_of(const struct hak_row_kind *kind, const uint64_t *number) {
+static uint32_t row_name(const struct hak_row_kind *kind, const uint64_t *number) {
   return index_of_kind(kind) << NAME_BITS | (kind->places != 1 ? (uint32_t)number[0] : 0);
 }
 
-static bool is_written(uint32_t name) {
+static bool was_written(uint32_t name) {
   for (uint32_t i = 0; i < g_rows.rows; i++) {
     if (g_rows.row[i] == name) return true;
   }
@@ -150,12 +150,12 @@ static bool is_written(uint32_t name) {
 
 bool hak_row_out(const struct hak_row_kind *kind, unsigned place, uint64_t *number) {
   if (!is_held(kind) || g_rows.rows == ROWS_MOST || !kind->out(kind->which, place, number)) return false;
-  g_rows.row[g_rows.rows++] = name_of(kind, number);
+  g_rows.row[g_rows.rows++] = row_name(kind, number);
   return true;
 }
 
 bool hak_row_in(const struct hak_row_kind *kind, const uint64_t *number, enum hak_row_use use) {
-  return is_held(kind) && (kind->in(kind->which, number, use) || is_written(name_of(kind, number)));
+  return is_held(kind) && (kind->in(kind->which, number, use) || was_written(row_name(kind, number)));
 }
 
 static bool has_row(const struct hak_row_kind *kind) {

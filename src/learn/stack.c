@@ -27,7 +27,7 @@ static uint64_t even_bits(uint64_t bits) {
 }
 
 /* The arm of a kind for a quantum that was told of few waits or none. */
-static void inherit(struct hak_stack *stack, unsigned k) {
+static void inherit_arm(struct hak_stack *stack, unsigned k) {
   stack->arm[k] = hak_leader_choose(&stack->kind, &stack->quantum[k]).arm ^ HAK_ARM_BREAK_EVEN;
 }
 
@@ -40,7 +40,7 @@ static void double_quanta(struct hak_stack *stack) {
     stack->arm[k] = stack->arm[2 * k];
   }
   memset(&stack->quantum[HALF], 0, HALF * sizeof stack->quantum[0]);
-  for (unsigned k = HALF; k < HAK_STACK_QUANTA; k++) inherit(stack, k);
+  for (unsigned k = HALF; k < HAK_STACK_QUANTA; k++) inherit_arm(stack, k);
   stack->open = even_bits(stack->open);
   stack->live = (stack->live + 1) / 2;
   stack->doubled++;
@@ -167,6 +167,6 @@ void hak_stack_restore(struct hak_stack *stack, unsigned k, unsigned arm, const 
 
 void hak_stack_restore_kind(struct hak_stack *stack, unsigned arm, const struct hak_leader *as) {
   hak_leader_restore(&stack->kind, arm, as);
-  for (unsigned k = 0; k < HAK_STACK_QUANTA; k++) inherit(stack, k);
+  for (unsigned k = 0; k < HAK_STACK_QUANTA; k++) inherit_arm(stack, k);
   stack->until = 0;
 }
