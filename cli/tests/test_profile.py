@@ -639,6 +639,14 @@ class Scaled(unittest.TestCase):
         exact.period = 1
         self.assertEqual(hindrance(exact, NOW), "")
 
+    def test_blocks_that_are_all_sampled_are_exact(self) -> None:
+        """Much larger than the period; the counters know small blocks besides, so nothing is missing in the samples."""
+        sure, truths = self.sampled((((64 << 20, 20),),), random.Random(1), counted=20 * (64 << 20) + 70_000)
+        self.assertEqual(truths, [20 * (64 << 20)])
+        text = sure.SerializeToString()
+        self.assertEqual(hindrance(sure, NOW), "")
+        self.assertEqual(scaled(sure).SerializeToString(), text)
+
 
 class Lines(unittest.TestCase):
     def test_a_place_has_a_line_only_where_one_is_known(self) -> None:

@@ -60,12 +60,16 @@ static uint64_t times(uint64_t a, uint64_t b) {
 
 static uint64_t plus(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
 
+uint64_t hak_window_paid(const struct hak_window *then, const struct hak_window *now) {
+  uint64_t calls = now->calls - then->calls, pages = now->pages - then->pages, moved = now->moved - then->moved;
+  uint64_t all = plus(times(calls, now->call_ns), times(pages, now->page_ns)), rent = now->rent - then->rent;
+  return plus(all, plus(times(moved, now->move_ns), times(rent >> 10, now->price) / 1000000));
+}
+
 bool hak_window_cost(const struct hak_window *then, const struct hak_window *now, uint64_t *cost) {
   uint64_t slow_calls = now->slow_calls - then->slow_calls, calls = now->calls - then->calls;
   uint64_t pages = now->pages - then->pages, moved = now->moved - then->moved, rent = now->rent - then->rent;
-  uint64_t all = plus(times(calls, now->call_ns), times(pages, now->page_ns));
-  all = plus(all, plus(times(moved, now->move_ns), times(rent >> 10, now->price) / 1000000));
-  *cost = slow_calls != 0 ? all / slow_calls : 0;
+  *cost = slow_calls != 0 ? hak_window_paid(then, now) / slow_calls : 0;
   return slow_calls != 0 && (slow_calls | calls | pages | moved) >> SOUND_LOG == 0 && rent >> 63 == 0;
 }
 

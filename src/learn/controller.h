@@ -115,6 +115,9 @@ void hak_controller_restore(struct hak_controller *controller, unsigned what, un
 void hak_controller_restore_pulls(struct hak_controller *controller, unsigned what, uint32_t arm, uint64_t pulls,
                                   uint64_t cost, bool dropped);
 
+/* [ns] The same of all slow calls. Sums that fell count as very large. */
+uint64_t hak_window_paid(const struct hak_window *then, const struct hak_window *now);
+
 /* The cost of the windows from `then` to `now` [ns per slow call]. False: unknown. */
 bool hak_window_cost(const struct hak_window *then, const struct hak_window *now, uint64_t *cost);
 

@@ -50,9 +50,9 @@ static HAK_RARE struct {
 
 /* ---- the next run ---- */
 
-/* More paid than a run's time: a row that no run measured, UNMEASURED among these. */
+/* More paid than a run's time: a row that no run wrote. */
 static bool pays(const struct hak_past *row) {
-  if (row->paid_us / US_PER_MS > row->life_ms) return false;
+  if (row->paid_us == UNMEASURED || row->paid_us / US_PER_MS > row->life_ms) return false;
   uint64_t price = hak_min(hak_setting(price), UINT32_MAX); /* [ns per MiB and s]: 1e-6 us per MiB and ms */
   return row->paid_us >= LEAST_US && row->paid_us - row->paid_us / MARGIN_PART > row->kept_mib_ms * price / 1000000;
 }
@@ -158,7 +158,8 @@ static void fold_kept(struct hak_past *row, uint64_t life_ms) {
 }
 
 static void fold_measured(struct hak_past *row, uint64_t life_ms) {
-  fold(&row->paid_us, hak_min(paid_us(), life_ms * US_PER_MS), row->paid_us == UNMEASURED ? 0 : row->runs);
+  uint64_t most_us = hak_min(life_ms * US_PER_MS, UNMEASURED - 1);
+  fold(&row->paid_us, hak_min(paid_us(), most_us), row->paid_us == UNMEASURED ? 0 : row->runs);
   fold(&row->kept_mib_ms, (g_past.kept >> (MIB_SHIFT - KIB_SHIFT)) / US_PER_MS, row->runs);
   fold(&row->peak_kib, g_past.most >> KIB_SHIFT, row->runs);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "blocks/big.h"
+#include "learn/bill.h"
 #include "os/fork.h"
 #include "os/os.h"
 #include "reclaim/release.h"
@@ -46,6 +47,8 @@ static HAK_RARE struct {
   /* since the last window: slow calls were not counted, so that window and the next are not judged */
   bool stopped;
   uint64_t asked_long, asked_lasting; /* the counters at the last window's end */
+  struct hak_window noted; /* the last window */
+  struct hak_bill bill;
 } g_tune;
 
 /* Set at start; NULL without a file. */
@@ -148,7 +151,6 @@ static void count_changes(const uint64_t before[HAK_CHANGES]) {
       [HAK_CHANGE_FROZEN] = HAK_COUNTER_learn_frozen,
       [HAK_CHANGE_ALARM] = HAK_COUNTER_learn_alarms,
   };
-  hak_count(HAK_COUNTER_learn_windows, 1);
   for (unsigned kind = 0; kind < HAK_CHANGES; kind++) {
     uint64_t more = g_tune.controller.told[kind] - before[kind];
     if (more != 0 && counter[kind] != 0) hak_count(counter[kind], more);
@@ -204,9 +206,13 @@ void hak_tune_window(const struct hak_learner_window *window) {
   uint64_t before[HAK_CHANGES];
   begin_if_new();
   struct hak_window now = record(window);
+  hak_bill_note(&g_tune.bill, hak_window_paid(&g_tune.noted, &now), window->elapsed_ns);
+  g_tune.noted = now;
   if (hak_load(&g_tune.stopped)) now.tries = 0;
   hak_store(&g_tune.stopped, false);
   if (now.tries == 0 && g_tune.controller.last.tries == 0) return;
+  hak_count(HAK_COUNTER_learn_windows, 1);
+  if (now.tries != 0 && hak_bill_is_small(&g_tune.bill)) return; /* the arms stay as they are */
   append(&now);
   memcpy(before, g_tune.controller.told, sizeof before);
   publish_if_acting(hak_controller_window(&g_tune.controller, &now));

@@ -212,6 +212,15 @@ class Tuning(LearnCase):
         settings = CHEAP | THRESHOLD_ALONE | NO_OTHERS | self.settings()
         self.expect_quiet_success(run(program("tuned"), "off", HAKMEM_PRICE="0", **settings))
 
+    def test_a_learner_sleeps_where_it_could_save_nothing(self) -> None:
+        """A page that costs 1 ns: the bill is below 1 % of the time, and no window is judged, of many."""
+        settings = CHEAP | THRESHOLD_ALONE | self.settings() | {"HAKMEM_LAB_COST_PAGE": "1", "HAKMEM_PRICE": "0"}
+        result = run(program("tuned"), "computes", **settings)
+        self.expect_quiet_success(result)
+        self.assertGreater(int(result.stdout), 20)
+        (log,) = self.folder.glob("w.*.windows")
+        self.assertLess(struct.unpack_from("<Q", log.read_bytes(), 16)[0], int(result.stdout) / 4)
+
     def test_the_next_run_begins_with_the_arm(self) -> None:
         common = CHEAP | NO_OTHERS | {"HAKMEM_PRICE": "0", "HAKMEM_POLICY_FILE": str(self.policy)}
         settings = common | THRESHOLD_ALONE | self.settings()

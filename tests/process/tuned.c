@@ -126,6 +126,19 @@ static void go_on(void) {
   while (counter_now("learn_windows") - from < WINDOWS) period(is_above(), 1);
 }
 
+/* Computes for ten times as long as a period, so that what is learnt could save nothing. */
+static int compute_most_of_the_time(void) {
+  enum { PERIODS = 400, SPIN_MS = 3 };
+  for (int n = 0; n < PERIODS; n++) {
+    const uint64_t until = now_ms() + SPIN_MS;
+    period(true, 1);
+    while (now_ms() < until) {
+    }
+  }
+  printf("%llu\n", (unsigned long long)counter_now("learn_windows"));
+  return 0;
+}
+
 static void set_mode(const char *mode) { work_expect(hak_set("mode", mode) == 0, "hak_set"); }
 
 /* In shadow. */
@@ -152,6 +165,7 @@ int main(int count, char **arguments) {
   if (count > 1 && strcmp(arguments[1], "begins") == 0) return printf("%d\n", is_above()) < 0;
   map_ring();
   if (count > 1 && strcmp(arguments[1], "off") == 0) return switch_off();
+  if (count > 1 && strcmp(arguments[1], "computes") == 0) return compute_most_of_the_time();
   if (count > 1 && strcmp(arguments[1], "shadow") == 0) return change_nothing();
   until(GOOD_ABOVE, FROZEN, 1);
   set_mode("baseline");

@@ -198,6 +198,7 @@ TEST_F(Past, WhatIsMeasuredThenCountsAlone) {
   hak_past row = kPays;
   row.runs = 100;
   row.paid_us = UINT32_MAX;
+  row.life_ms = UINT32_MAX; /* more than may be paid */
   begin(row);
   EXPECT_FALSE(keeps());
   look(100, 50, 10);

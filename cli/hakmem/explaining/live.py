@@ -15,7 +15,8 @@ from hakmem.reading.heap import LIVE
 from hakmem.reading.samples import Sample
 
 LIVE_ROWS, SHARE_LEAST = 5, 0.01  # classes and call sites, and what they have at least of the part
-SLAB_MOST, STEP = 32 << 10, 16  # bytes: of a block in a slab; between two classes at least
+SLAB_MOST = 32 << 10  # bytes of a block in a slab
+SMALL_MOST, SMALL_STEP, LARGE_STEP = 1024, 16, 128  # bytes between classes, up to SMALL_MOST and above
 COVERED = 0.8  # of the live bytes, below which it is told what samples stand for
 
 
@@ -91,14 +92,20 @@ def best_class(samples: Iterable[Sample]) -> Saver | None:
     return max((one for size, own in by_class.items() for one in savers(size, own)), key=lambda one: one.saved, default=None)
 
 
+def class_for(asked: int) -> int:
+    """As the library's classes lie (hak_class_step in src/tables/classes.h)."""
+    step = SMALL_STEP if asked <= SMALL_MOST else LARGE_STEP
+    return -(-max(asked, 1) // step) * step
+
+
 def savers(size: int, samples: list[Sample]) -> Iterator[Saver]:
-    """A class for each size that is asked for, rounded up to 16 B."""
+    """A class for each size that is asked for, rounded up as classes are."""
     weight, count = 0.0, 0
     for each, after in zip_longest(ordered := sorted(samples, key=lambda one: one.asked), ordered[1:]):
         weight, count = weight + each.weight, count + 1
-        bytes_ = -(-max(each.asked, 1) // STEP) * STEP
-        if bytes_ < size and (after is None or after.asked > bytes_):
-            yield Saver(bytes_, weight * (size - bytes_), count)
+        rounded = class_for(each.asked)
+        if rounded < size and (after is None or after.asked > rounded):
+            yield Saver(rounded, weight * (size - rounded), count)
 
 
 def rounding_changes(look: Look) -> Iterator[Change]:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FIRST = ("hakmem-policy 1", "hakmem-policy 2", "hakmem-policy 3")
 BINS = 128
-DEPTH_MOST = PAST_MOST = (1 << 32) - 1
+DEPTH_MOST = PAST_MOST = UNMEASURED = (1 << 32) - 1
 LEAST_US, BALANCED_NS, HUGE_LEAST_KIB = 500, 640_000, 16 << 10  # src/learn/past.c, src/retain/huge.h
 BYTES_MOST = 16 << 20  # more than any policy has
 SUM_FIRST, SUM_TIMES, WORD = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
@@ -85,7 +85,13 @@ class Past:
     @property
     def pays(self) -> bool:
         """To keep free memory, at the price `balanced`."""
-        return self.paid_us >= LEAST_US and self.paid_us * 3 / 4 > self.kept_mib_ms * BALANCED_NS / 1e6
+        believed = self.is_measured and self.paid_us // 1000 <= self.life_ms
+        return believed and self.paid_us >= LEAST_US and self.paid_us * 3 / 4 > self.kept_mib_ms * BALANCED_NS / 1e6
+
+    @property
+    def is_measured(self) -> bool:
+        """No: the last run outlived or outgrew what was known, and the next one measures."""
+        return self.paid_us != UNMEASURED
 
     @property
     def is_large(self) -> bool:
@@ -285,9 +291,11 @@ def table_of(policy: Policy) -> Table:
 
 
 def past_text(past: Past) -> str:
-    cost, saved = past.paid_us / 1000, past.kept_mib_ms / 1000
-    return (f"{counted(past.runs, 'run', 'runs')} of {past.life_ms / 1000:.2f} s, largest heap {past.peak_kib / 1024:.1f} MiB; "
-            f"giving memory back cost {cost:.1f} ms and saved {saved:.1f} MiB x s; the next run {next_run(past)}")
+    start = f"{counted(past.runs, 'run', 'runs')} of {past.life_ms / 1000:.2f} s, largest heap {past.peak_kib / 1024:.1f} MiB; "
+    if not past.is_measured:
+        return f"{start}what giving memory back costs is not known; the next run {next_run(past)}"
+    return (f"{start}giving memory back cost {past.paid_us / 1000:.1f} ms and saved {past.kept_mib_ms / 1000:.1f} MiB x s; "
+            f"the next run {next_run(past)}")
 
 
 def next_run(past: Past) -> str:

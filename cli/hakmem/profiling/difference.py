@@ -51,7 +51,7 @@ from hakmem.reading.estimate import (
     whole_evidence,
 )
 from hakmem.reading.pprof import columns, read
-from hakmem.reading.scale import hindrance, scale, scale_of, unscaled
+from hakmem.reading.scale import hindrance, is_exact, scale, scale_of, unscaled
 from hakmem.reading.symbols import Frame, Names, root_before
 
 GROWN, SHRUNK = "red", "blue"
@@ -244,7 +244,8 @@ def read_named(asked: str, moment: Moment = NOW) -> Read:
 
 def scale_both(before: Read, after: Read, moment: Moment) -> None:
     """To what the library counted, where both can be: else a change would have the error of one side more."""
-    profiles = [one.profile for one in (before, after) if is_sampled(one.profile)]
+    sampled = (one.profile for one in (before, after) if is_sampled(one.profile))
+    profiles = [one for one in sampled if not is_exact(one, moment)]
     if all(hindrance(profile, moment) is None for profile in profiles):
         for profile in profiles:
             scale(profile, moment)

@@ -81,9 +81,16 @@ def what_does_not_fit(size: int, whole: Evidence, goal: int, period: int) -> str
     if round(whole.samples) < FEW:
         return "there are fewer than ten samples"
     low, high = range_of(size, whole, period, SURELY)
-    if not whole.variance or not max(low, whole.seen) <= goal <= high:
+    if not max(low, whole.seen) <= goal <= high:
         return "it is not what the samples stand for, so blocks may be missing in them"
     return ""
+
+
+def is_exact(profile: Any, moment: Moment) -> bool:
+    """Whether each block of the profile was sure to be sampled, as blocks are that are much larger than the period."""
+    found = told(profile, moment)
+    whole = sum_of(found) if found else None
+    return whole is not None and not whole.variance and round(whole.samples) >= FEW
 
 
 def hindrance(profile: Any, moment: Moment) -> Optional[str]:
@@ -91,7 +98,7 @@ def hindrance(profile: Any, moment: Moment) -> Optional[str]:
     if not is_sampled(profile) or not has_moment(profile, moment) or unscaled_rows(profile, moment):
         return ""
     goal, found = counted_at(profile, moment), told(profile, moment)
-    if goal is None or found is None:
+    if goal is None or found is None or is_exact(profile, moment):
         return ""
     size = sum(sample.value[columns(profile)[moment.space]] for sample in profile.sample)
     why = what_is_missing(profile, moment) or what_does_not_fit(size, sum_of(found), goal, int(profile.period))
