@@ -25,13 +25,15 @@ extern "C" {
  * without these calls the library saves at exit and loads at start. `path`: NULL is the setting policy_file. The file
  * is written completely or not at all, readable by its owner alone, with rows of the sites of this process and the
  * rows that the file had for sites of other processes. Rows that another process wrote there since this process last
- * read or wrote the file are joined with the rows of this process first. Rows of a loaded file replace the rows of the
+ * read or wrote the file are joined with the rows of this process first, but for a path that is neither policy_file (or
+ * without it the first path) nor loaded last. Rows of a loaded file replace the rows of the
  * same sites; all other rows of the process stay. Rows of modules that are not loaded, or were rebuilt, are skipped.
  * Any thread may call these functions at any time, except in a signal handler or a callback of dl_iterate_phdr (both
  * functions call the dynamic loader) and in a sandbox that forbids opening files.
  *
  * Returns 0; ENOTSUP: the library was built without learning; EINVAL: no path, or (save) the path names something that
- * is no file; ENODATA (save): nothing was learnt yet; EBADMSG (load): the file is damaged, or no policy; EPERM (load):
+ * is no file; ENODATA (save): nothing was learnt yet; EBADMSG (load): the file is damaged, or no policy;
+ * EPROTONOSUPPORT: a newer HAKMEM wrote the file, which stays as it is; EPERM (load):
  * another user could have written the file: the file or its folder belongs to neither this user nor root, may be
  * written by others, is a link or has a second name; ENAMETOOLONG; or the kernel's error, as ENOENT, EACCES, EISDIR,
  * ENOSPC, EFBIG. On an error both the file and the learnt rows are unchanged, but for rows that were joined. */

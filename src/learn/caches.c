@@ -220,9 +220,9 @@ void hak_caches_heed(void) {
   bool frozen = hak_setting(mode) == HAK_MODE_FROZEN;
   if (frozen || (hak_learner_acts() && hak_setting(learn_caches))) return;
   if (!hak_load(&g_account.capacities)) return;
+  hak_store(&g_account.capacities, false); /* first: a word that is published meanwhile is found the next time */
   hak_store(&g_capacity_learnt[0], 0);
   for (unsigned c = 1; c < HAK_CLASSES; c++) forget_class(c);
-  hak_store(&g_account.capacities, false);
 }
 
 /* ---- rows of a policy ---- */
@@ -276,5 +276,5 @@ bool hak_caches_in(unsigned which, const uint64_t *number, enum hak_row_use use)
   for (unsigned color = 0; takes && color < HAK_COLORS; color++) {
     if (twin_of(c, color) != 0) take_capacity(twin_of(c, color), number);
   }
-  return best != 0;
+  return false;
 }

@@ -113,12 +113,11 @@ bool hak_kinds_in(unsigned id, const uint64_t *number, enum hak_row_use use) {
   struct hak_leader row = leader_of(number);
   struct hak_stack *stack = &g_kinds[id].stack;
   if (!hold_kind(id)) return false;
-  bool has = stack->kind.weight != 0;
   if (use == HAK_ROW_TAKE) hak_stack_restore_kind(stack, (unsigned)number[0], &row);
-  if (use == HAK_ROW_JOIN && has) hak_leader_join(&stack->kind, &row);
+  if (use == HAK_ROW_JOIN && stack->kind.weight != 0) hak_leader_join(&stack->kind, &row);
   let_kind_go(id);
   if (use == HAK_ROW_TAKE) hak_store(&g_kinds_known, true);
-  return has;
+  return false;
 }
 
 bool hak_kinds_level_out(unsigned id, unsigned k, uint64_t *number) {
@@ -130,20 +129,14 @@ bool hak_kinds_level_out(unsigned id, unsigned k, uint64_t *number) {
   return any;
 }
 
-/* The row of a MiB inside of a quantum that was told of waits counts as that quantum's: it is of no use any more. */
-static bool has_level(const struct hak_stack *stack, uint64_t mib) {
-  uint64_t k = mib >> stack->doubled;
-  return k < HAK_STACK_QUANTA && stack->quantum[k].weight != 0;
-}
-
 bool hak_kinds_level_in(unsigned id, const uint64_t *number, enum hak_row_use use) {
   struct hak_leader row = leader_of(number + 1);
   struct hak_stack *stack = &g_kinds[id].stack;
   if (!hold_kind(id)) return false;
-  bool has = has_level(stack, number[0]);
   unsigned k = hak_stack_begins(stack, number[0]);
-  if (use == HAK_ROW_TAKE) hak_stack_restore(stack, number[0], (unsigned)number[1], &row);
-  if (use == HAK_ROW_JOIN && has && k != HAK_STACK_QUANTA) hak_leader_join(&stack->quantum[k], &row);
+  bool joins = use == HAK_ROW_JOIN && k != HAK_STACK_QUANTA && stack->quantum[k].weight != 0;
+  if (use == HAK_ROW_TAKE && k != HAK_STACK_QUANTA) hak_stack_restore(stack, k, (unsigned)number[1], &row);
+  if (joins) hak_leader_join(&stack->quantum[k], &row);
   let_kind_go(id);
-  return has;
+  return false;
 }

@@ -22,7 +22,8 @@
 struct hak_kind *hak_kinds_begin(enum hak_kind_id id);
 void hak_kinds_noted(struct hak_kind *kind, uint64_t live, uint64_t break_even_ms, uint64_t now_ms);
 
-/* The rows of a policy (rows.h): of a kind, and `level` of the quantum that begins with a MiB. */
+/* The rows of a policy (rows.h): of a kind, and `level` of the quantum that begins with a MiB. A level at which no
+ * quantum begins is not taken: a file, of a larger process or hostile, makes no quanta coarser. */
 enum { HAK_KINDS_MIB_MOST = (64 << 20) - 1 };
 bool hak_kinds_out(unsigned id, unsigned place, uint64_t *number);
 bool hak_kinds_in(unsigned id, const uint64_t *number, enum hak_row_use use);

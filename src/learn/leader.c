@@ -286,9 +286,5 @@ void hak_leaders_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bi
 }
 
 void hak_leader_join(struct hak_leader *row, const struct hak_leader *other) {
-  uint32_t weight = (uint32_t)row->weight + other->weight;
-  unsigned half = weight > HAK_LEADER_WEIGHT_MOST;
-  for (unsigned arm = 0; arm < HAK_ARMS; arm++)
-    row->paid[arm] = (uint32_t)hak_min((row->paid[arm] + other->paid[arm]) >> half, HAK_LEADER_PAID_MOST);
-  row->weight = (uint16_t)(weight >> half);
+  if (other->weight > row->weight) hak_leader_restore(row, hak_leader_arm(row), other);
 }

@@ -105,8 +105,8 @@ void hak_leaders_restore(struct hak_leaders *leaders, uint32_t site, uint32_t bi
                          const struct hak_leader *as);
 unsigned hak_leader_arm(const struct hak_leader *row);
 
-/* hak_leader_restore: the same for a row without a site. hak_leader_join: adds the waits that `other` remembers; of
- * more waits than a row remembers each counts half. */
+/* hak_leader_restore: the same for a row without a site. hak_leader_join: of two rows, which may have begun
+ * as the same row, the one that remembers more waits; the arm stays. */
 void hak_leader_restore(struct hak_leader *row, unsigned arm, const struct hak_leader *as);
 void hak_leader_join(struct hak_leader *row, const struct hak_leader *other);
 

@@ -31,7 +31,9 @@ static void lock(void) {
 
 struct hak_policy_read hak_policy_read(const char *path) {
   lock();
+  hak_rows_begin();
   struct hak_policy_read result = hak_policy_read_locked(path);
+  hak_rows_end();
   hak_lock_drop(&g_policy.lock);
   return result;
 }
@@ -47,8 +49,10 @@ static bool past_counts(void) {
 static int write_rows(const char *path, bool past) {
   lock();
   past = past && past_counts();
+  hak_rows_begin();
   bool learnt = past || hak_big_learnt(0, g_policy.row) != 0 || hak_row_any();
   int error = learnt ? hak_policy_write_locked(path, past) : ENODATA;
+  hak_rows_end();
   hak_lock_drop(&g_policy.lock);
   return error;
 }
@@ -147,7 +151,7 @@ static void complain_of_rows(const char *path, unsigned rows, unsigned all, cons
   end_line(&line);
 }
 
-static void complain_of_trust(const char *path, const char *why) {
+static void complain_of_whole(const char *path, const char *why) {
   struct hak_line line;
   begin_line(&line);
   hak_line_foreign(&line, path);
@@ -156,12 +160,17 @@ static void complain_of_trust(const char *path, const char *why) {
   end_line(&line);
 }
 
+/* True if the whole file is refused, and it is known why. */
+static bool is_refused_whole(const struct hak_policy_read *result) {
+  return (result->error == EPERM || result->error == EPROTONOSUPPORT) && result->why != NULL;
+}
+
 /* `must`: the file must exist and have a site of a loaded module. A process that learns may begin without a file, and
  * with a file that further programs share. */
 static struct hak_past load(const char *path, bool must) {
   struct hak_policy_read result = hak_policy_read(path);
   if (result.error == EINVAL) complain_of_line(path, result.line);
-  else if (result.error == EPERM && result.why != NULL) complain_of_trust(path, result.why);
+  else if (is_refused_whole(&result)) complain_of_whole(path, result.why);
   else if (result.error != 0 && (must || result.error != ENOENT)) complain(path, " cannot be read", result.error);
   else if (result.stale != 0) complain_of_rows(path, result.stale, result.rows, "their modules were built anew");
   else if (must && result.foreign != 0 && result.foreign == result.sites)
@@ -181,7 +190,8 @@ static HAK_RARE bool g_finished;
 static void save(void) {
   bool placed = own_path()[0] != '\0';
   int error = placed && !g_finished && learns() ? write_rows(own_path(), true) : 0;
-  if (error != 0 && error != ENODATA) complain(own_path(), " cannot be written", error);
+  if (error == EPROTONOSUPPORT) complain_of_whole(own_path(), "it was written by a newer HAKMEM");
+  else if (error != 0 && error != ENODATA) complain(own_path(), " cannot be written", error);
 }
 
 /* Reports at start, when a report is still possible, that the file cannot be written. */
@@ -216,6 +226,7 @@ void hak_policy_start(void) {
   bool acts = mode == HAK_MODE_EVOLVING || mode == HAK_MODE_FROZEN, frozen = mode == HAK_MODE_FROZEN;
   g_policy.process = hak_os_process_id();
   if (!has_place(g_settings.policy_file)) return;
+  hak_policy_goes_on_from(own_path());
   atexit(save);
   struct hak_past past = {.runs = 0};
   if (acts) past = load(own_path(), frozen && own_path() != g_policy.path);

@@ -24,15 +24,21 @@
  *           it goes on from the file's. But where another process wrote the file since this process read or wrote it
  *           (the sums differ), or where this process never read it, the two rows are joined:
  *
- *               WAITS and PAID              added; halved where they are more than a row remembers
+ *               WAITS and PAID, arms        the row of more waits: both may go on from one row, whose waits count once
  *               rating, pulls, TRIED        what came since is added, exactly; of MATCHES only without a retirement
  *               CODE                        of more windows TRIED
  *               capacity                    the row of more windows
  *               class                       both, four in all; the greater weight
+ *
+ *           A process goes on from one file: policy_file, or else the first path read or written; and from a file
+ *           that it reads later. In a file at a further path rows of this process replace rows of the same name, and no
+ *           row is joined. Two spellings of a path are two paths.
+ *           A level at which no quantum begins in this process (kinds.h) is not taken, and stays.
  * owner     g_policy.
  * locks     Between processes: a lock on the file's folder, while the file is written. Between threads: g_policy.lock,
  *           taken before the loader's lock and before the locks of the blocks.
- * failure   A file that is damaged, has a different format or an unknown row, or could have been written by a different
+ * failure   A file of a later format is not read, which a line on stderr says, and not written over.
+ *           A file that is damaged, has a different format or an unknown row, or could have been written by a different
  *           user (os/trusted.h) is not read at all. Rows of modules that are not loaded or were rebuilt are left out. A
  *           line on stderr for a file not read, for rebuilt modules, and, in the mode frozen, for a file without a site
  *           of a loaded module; apart from that a module not loaded is no error, as modules may be loaded later.
@@ -50,16 +56,16 @@ enum { HAK_POLICY_FORMAT = 3, HAK_POLICY_MODULES = 256, HAK_POLICY_LINES = 16384
 
 /* The result of reading a file. */
 struct hak_policy_read {
-  int error;       /* 0; EINVAL: line `line` is wrong; EPERM: see `why`; or a further errno */
+  int error;       /* 0; EINVAL: line `line` is wrong; EPERM, EPROTONOSUPPORT: see `why`; or a further errno */
   unsigned line;   /* from 1 */
-  const char *why; /* how a different user could have written the file; NULL: not so, or unknown */
+  const char *why; /* how a different user, or a newer HAKMEM, wrote the file; NULL: not so, or unknown */
   unsigned rows, sites;   /* in the file: all, and of sites */
   unsigned foreign, stale; /* of modules not loaded; of rebuilt modules */
   struct hak_past past;    /* of a sound file; runs 0: the file has no such row */
 };
 struct hak_policy_read hak_policy_read(const char *path);
 
-/* 0, or an errno, and the file is as before. ENODATA: nothing was learnt. */
+/* 0, or an errno, and the file is as before. ENODATA: nothing was learnt. EPROTONOSUPPORT: a later format. */
 int hak_policy_write(const char *path);
 
 /* See hakmem/experimental.h. */

@@ -49,7 +49,8 @@ struct hak_policy_reader {
 struct hak_policy {
   struct hak_lock lock;
   uint64_t process; /* that began with the file, not a fork's child */
-  uint64_t sum;     /* of the file last taken, joined or written: a file of this sum has nothing new */
+  uint64_t file;    /* sum of the path of the file that this process goes on from; 0: none yet */
+  uint64_t sum;     /* hak_policy_sum of that file when last taken, joined or written: nothing new in the same */
   unsigned modules;
   struct hak_loaded module[HAK_POLICY_MODULES];
   union { /* a file is read, or rows are written */
@@ -71,12 +72,18 @@ static inline uint64_t hak_sum(uint64_t sum, const char *text, size_t bytes) {
   return sum;
 }
 
-/* All functions below: the lock is held, and the modules are listed. */
+/* A file's sum, and the kinds of rows that count: of a kind that counts from here on the file has news. */
+static inline uint64_t hak_policy_sum(uint64_t sum) { return sum ^ hak_rows_counting(); }
+
+/* All functions below: the lock is held, and the modules are listed; rows of learners as from hak_rows_begin. */
 struct hak_policy_read hak_policy_read_locked(const char *path);
 
-/* Joins the rows of a sound file with this process's, if another process wrote the file since this process read or
- * wrote the file. Returns the file's row `past`; runs 0: the file has none. */
-struct hak_past hak_policy_join_locked(const char *path);
+/* True for the file that this process goes on from: of this path, if none yet. */
+bool hak_policy_goes_on_from(const char *path);
+
+/* Joins the rows of that file, if sound, with this process's, if another process wrote the file since this process read
+ * or wrote the file. Returns the result of reading. */
+struct hak_policy_read hak_policy_join_locked(const char *path);
 
 void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, void *to);
 

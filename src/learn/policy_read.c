@@ -10,6 +10,7 @@
 
 #include "base/str.h"
 #include "learn/policy_internal.h"
+#include "learn/tune_rows.h"
 #include "os/text.h"
 #include "os/trusted.h"
 #include "tables/site.h"
@@ -205,7 +206,11 @@ static void read_learner(struct hak_policy_reader *r, struct fields *f) {
 /* Of format 1, without `past`, to 3. */
 static void read_first(struct hak_policy_reader *r, struct fields *f) {
   expect(f, "hakmem-policy ");
-  f->wrong |= f->end - f->at != 1 || take_digits(f, 10, HAK_POLICY_FORMAT) == 0;
+  f->wrong |= take_word(f, "0");
+  uint64_t format = take_digits(f, 10, UINT32_MAX);
+  f->wrong |= f->at != f->end;
+  if (!f->wrong && format > HAK_POLICY_FORMAT) r->result.why = "it was written by a newer HAKMEM";
+  f->wrong |= format > HAK_POLICY_FORMAT;
   r->begun = true;
 }
 
@@ -278,7 +283,7 @@ static void read_lines(struct hak_policy_reader *r, struct hak_policy_source *s)
     }
     s->at += (size_t)(end + 1 - line);
     if (read_line(r, line, (size_t)(end - line))) continue;
-    r->result.error = EINVAL;
+    r->result.error = r->result.why != NULL ? EPROTONOSUPPORT : EINVAL;
     return;
   }
 }
@@ -314,16 +319,29 @@ void hak_policy_visit_others_locked(const char *path, hak_policy_visit *visit, v
   read_whole(path);
 }
 
-struct hak_past hak_policy_join_locked(const char *path) {
-  bool sound = read_file(path, HAK_ROW_HAS)->error == 0;
-  struct hak_past past = g_policy.reader.result.past;
-  bool changed = sound && g_policy.reader.sum != g_policy.sum;
-  if (changed && read_file(path, HAK_ROW_JOIN)->error == 0) g_policy.sum = g_policy.reader.sum;
-  return past;
+static uint64_t sum_of_path(const char *path) { return hak_sum(HAK_SUM_FIRST, path, hak_strlen(path)); }
+
+bool hak_policy_goes_on_from(const char *path) {
+  if (g_policy.file == 0) g_policy.file = sum_of_path(path);
+  return g_policy.file == sum_of_path(path);
+}
+
+struct hak_policy_read hak_policy_join_locked(const char *path) {
+  struct hak_policy_read before = *read_file(path, HAK_ROW_HAS);
+  bool joins = before.error == 0 && hak_policy_goes_on_from(path);
+  bool changed = joins && hak_policy_sum(g_policy.reader.sum) != g_policy.sum;
+  if (changed && read_file(path, HAK_ROW_JOIN)->error == 0) g_policy.sum = hak_policy_sum(g_policy.reader.sum);
+  return before;
+}
+
+static void begin_file(const char *path) {
+  if (!hak_policy_goes_on_from(path)) hak_tune_forget_file();
+  g_policy.file = sum_of_path(path);
 }
 
 struct hak_policy_read hak_policy_read_locked(const char *path) {
   bool sound = read_file(path, HAK_ROW_HAS)->error == 0;
-  if (sound && read_file(path, HAK_ROW_TAKE)->error == 0) g_policy.sum = g_policy.reader.sum;
+  if (sound) begin_file(path);
+  if (sound && read_file(path, HAK_ROW_TAKE)->error == 0) g_policy.sum = hak_policy_sum(g_policy.reader.sum);
   return g_policy.reader.result;
 }

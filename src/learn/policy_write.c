@@ -3,11 +3,11 @@
  *
  * what      See policy.h.
  */
+#include <errno.h>
 #include <string.h>
 
 #include "base/fmt.h"
 #include "learn/policy_internal.h"
-#include "learn/tune_rows.h"
 #include "os/text.h"
 #include "os/trusted.h"
 #include "reclaim/release.h"
@@ -146,6 +146,8 @@ static void put_end(struct writer *w) {
 
 static int write_alone(const char *path, bool past) {
   static HAK_RARE struct writer w; /* under the lock, as the stack may be small */
+  struct hak_policy_read before = hak_policy_join_locked(path);
+  if (before.error == EPROTONOSUPPORT) return before.error;
   w.draft = &g_policy.draft;
   w.sum = HAK_SUM_FIRST;
   w.lines = 0;
@@ -154,7 +156,7 @@ static int write_alone(const char *path, bool past) {
   hak_line_text(&w.line, "hakmem-policy");
   put_number(&w, HAK_POLICY_FORMAT);
   end_policy_line(&w);
-  put_past(&w, hak_policy_join_locked(path), past);
+  put_past(&w, before.past, past);
   put_general(&w);
   put_learners(&w);
   for (unsigned i = 0; i < g_policy.modules; i++) put_sites_of(&w, &g_policy.module[i]);
@@ -162,8 +164,9 @@ static int write_alone(const char *path, bool past) {
   put_end(&w);
   int error = (int)-hak_draft_end(w.draft, path);
   if (error != 0) return error;
-  g_policy.sum = w.sum;
-  hak_tune_written();
+  if (!hak_policy_goes_on_from(path)) return 0;
+  g_policy.sum = hak_policy_sum(w.sum);
+  hak_rows_are_in_file();
   return 0;
 }
 

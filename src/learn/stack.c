@@ -26,6 +26,11 @@ static uint64_t even_bits(uint64_t bits) {
   return half;
 }
 
+/* The arm of a kind for a quantum that was told of few waits or none. */
+static void inherit_arm(struct hak_stack *stack, unsigned k) {
+  stack->arm[k] = hak_leader_choose(&stack->kind, &stack->quantum[k]).arm ^ HAK_ARM_BREAK_EVEN;
+}
+
 /* The first byte of two joined quanta is the lower quantum's, so the lower row stays. */
 static void double_quanta(struct hak_stack *stack) {
   enum { HALF = HAK_STACK_QUANTA / 2 };
@@ -35,7 +40,7 @@ static void double_quanta(struct hak_stack *stack) {
     stack->arm[k] = stack->arm[2 * k];
   }
   memset(&stack->quantum[HALF], 0, HALF * sizeof stack->quantum[0]);
-  memset(&stack->arm[HALF], 0, HALF);
+  for (unsigned k = HALF; k < HAK_STACK_QUANTA; k++) inherit_arm(stack, k);
   stack->open = even_bits(stack->open);
   stack->live = (stack->live + 1) / 2;
   stack->doubled++;
@@ -154,10 +159,7 @@ unsigned hak_stack_begins(const struct hak_stack *stack, uint64_t mib) {
   return k < HAK_STACK_QUANTA && k << stack->doubled == mib ? (unsigned)k : (unsigned)HAK_STACK_QUANTA;
 }
 
-void hak_stack_restore(struct hak_stack *stack, uint64_t mib, unsigned arm, const struct hak_leader *as) {
-  make_room(stack, (mib + 1) << HAK_STACK_LEAST_LOG);
-  unsigned k = hak_stack_begins(stack, mib);
-  if (k == HAK_STACK_QUANTA) return;
+void hak_stack_restore(struct hak_stack *stack, unsigned k, unsigned arm, const struct hak_leader *as) {
   hak_leader_restore(&stack->quantum[k], arm, as);
   stack->arm[k] = (uint8_t)(arm ^ HAK_ARM_BREAK_EVEN);
   stack->until = 0; /* the next note sums up */
@@ -165,7 +167,6 @@ void hak_stack_restore(struct hak_stack *stack, uint64_t mib, unsigned arm, cons
 
 void hak_stack_restore_kind(struct hak_stack *stack, unsigned arm, const struct hak_leader *as) {
   hak_leader_restore(&stack->kind, arm, as);
-  for (unsigned k = 0; k < HAK_STACK_QUANTA; k++)
-    stack->arm[k] = hak_leader_choose(&stack->kind, &stack->quantum[k]).arm ^ HAK_ARM_BREAK_EVEN;
+  for (unsigned k = 0; k < HAK_STACK_QUANTA; k++) inherit_arm(stack, k);
   stack->until = 0;
 }

@@ -62,11 +62,10 @@ void hak_stack_note(struct hak_stack *stack, const struct hak_stack_now *now, st
 void hak_stack_forget_waits(struct hak_stack *stack);
 
 /* Learnt rows, as of a policy. hak_stack_begins: the quantum that begins with this MiB; HAK_STACK_QUANTA: none.
- * hak_stack_restore: puts the row of that quantum in place; quanta double until one has the MiB, and the row of a MiB
- * inside of a quantum is dropped. hak_stack_restore_kind: the row that all quanta inherit from, by which
- * each chooses anew. Where there is no time for notes a quantum keeps the arm of then. */
+ * hak_stack_restore: puts the row of a quantum in place. hak_stack_restore_kind: the row that all quanta inherit from,
+ * by which each chooses anew. Where there is no time for notes a quantum keeps the arm of then. */
 unsigned hak_stack_begins(const struct hak_stack *stack, uint64_t mib);
-void hak_stack_restore(struct hak_stack *stack, uint64_t mib, unsigned arm, const struct hak_leader *as);
+void hak_stack_restore(struct hak_stack *stack, unsigned k, unsigned arm, const struct hak_leader *as);
 void hak_stack_restore_kind(struct hak_stack *stack, unsigned arm, const struct hak_leader *as);
 
 static inline uint64_t hak_stack_quantum_bytes(const struct hak_stack *stack) {

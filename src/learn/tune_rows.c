@@ -6,6 +6,8 @@
  */
 #include "learn/tune_rows.h"
 
+#include <string.h>
+
 #include "base/bits.h"
 #include "learn/tune.h"
 
@@ -129,12 +131,12 @@ static void note_ratings(const struct hak_elo *elo) {
 }
 
 /* A process that tunes nothing does not touch g_file's page. */
-void hak_tune_written(void) {
+void hak_tune_written(unsigned what) {
   const struct hak_controller *c = hak_tune_controller(false);
-  for (unsigned what = 0; what < HAK_TUNED; what++) {
-    if (!is_tuned(c, what)) continue;
-    g_file.tried[what] = (uint32_t)hak_min(c->tried[what], HAK_TUNE_TRIED_MOST);
-    if (what == HAK_TUNED_THRESHOLD) note_ratings(&c->elo);
-    else note_pulls(&c->ucb[what], of_pulls(what));
-  }
+  if (!is_tuned(c, what)) return;
+  g_file.tried[what] = (uint32_t)hak_min(c->tried[what], HAK_TUNE_TRIED_MOST);
+  if (what == HAK_TUNED_THRESHOLD) note_ratings(&c->elo);
+  else note_pulls(&c->ucb[what], of_pulls(what));
 }
+
+void hak_tune_forget_file(void) { memset(&g_file, 0, sizeof g_file); }

@@ -31,7 +31,8 @@ bool hak_tune_rating_in(unsigned what, const uint64_t *number, enum hak_row_use 
 bool hak_tune_pulls_out(unsigned what, unsigned arm, uint64_t *number);
 bool hak_tune_pulls_in(unsigned what, const uint64_t *number, enum hak_row_use use);
 
-/* The file has all rows of this process now. */
-void hak_tune_written(void);
+/* hak_tune_written: the file has the rows of this decision, as they are now. hak_tune_forget_file: another file. */
+void hak_tune_written(unsigned what);
+void hak_tune_forget_file(void);
 
 #endif

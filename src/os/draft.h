@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HAK_DRAFT_BYTES = 4096, HAK_DRAFT_PATH_BYTES = 400 };
+enum { HAK_DRAFT_BYTES = 3072, HAK_DRAFT_PATH_BYTES = 400 };
 
 struct hak_draft {
   long descriptor;

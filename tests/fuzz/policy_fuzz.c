@@ -42,6 +42,9 @@ static const struct hak_row_bound wide[] = {{16, 1ull << 40}, {0, UINT64_MAX}};
 static const struct hak_row_kind kinds[] = {{"level runs", 0, 0, 1, 11, level, NULL, NULL}, {"class", 0, 1, 1, 2, wide, NULL, NULL}};
 const struct hak_row_kind *hak_row_kind(unsigned n) { return n < 2 ? &kinds[n] : NULL; }
 
+uint32_t hak_rows_counting(void) { return 3; }
+void hak_tune_forget_file(void) {}
+
 bool hak_row_in(const struct hak_row_kind *kind, const uint64_t *number, enum hak_row_use use) {
   must(use <= HAK_ROW_JOIN);
   for (unsigned i = 0; i < kind->numbers; i++)
@@ -81,7 +84,8 @@ static void read_all(const uint8_t *data, size_t size) {
     g_data = data;
     g_left = size;
     struct hak_policy_read result = *read_file("policy", use);
-    must(result.error == 0 || (result.error == EINVAL && result.line != 0));
+    must(result.error == 0 || (result.error == EINVAL && result.line != 0) ||
+         (result.error == EPROTONOSUPPORT && result.line == 1 && result.why != NULL));
     must(result.foreign + result.stale <= result.sites && result.sites <= result.rows);
   }
   g_data = data;

@@ -90,7 +90,7 @@ class Policy(LearnCase):
     def test_damaged(self) -> None:
         good = "\n".join(self.learn()) + "\n"
         whole = sealed(good.splitlines())
-        short = ("", "\n", "hakmem-policy 4\n", "\0" * 9)
+        short = ("", "\n", "hakmem-policy 0\n", "\0" * 9)
         for damaged in (*short, good, whole + "\n", whole[:-2], whole[:-1], "x" * 100000):
             self.policy.write_text(damaged)
             self.expect_complaint(r" ignored: line \d+ is not as it was written")
@@ -102,7 +102,16 @@ class Policy(LearnCase):
         for _ in range(40):
             at = dice.randrange(len(whole))
             self.policy.write_bytes(whole[:at] + bytes([whole[at] ^ 1 << dice.randrange(8)]) + whole[at + 1 :])
-            self.expect_complaint(r" ignored: line \d+ is not as it was written")
+            self.expect_complaint(r" ignored: (line \d+ is not as it was written|it was written by a newer HAKMEM)")
+
+    def test_a_newer_one_stays(self) -> None:
+        newer = sealed(["hakmem-policy 4", "something new"])
+        self.policy.write_text(newer)
+        line = f"hakmem: policy_file: {self.policy} ignored: it was written by a newer HAKMEM\n"
+        for mode, said in (("frozen", line), ("evolving", line), ("shadow", "")):
+            result = self.frozen(periods="3", mode=mode)
+            self.assertEqual((result.returncode, result.stderr), (0, said), mode)
+            self.assertEqual(self.policy.read_text(), newer, mode)
 
     def test_numbers_that_no_row_has(self) -> None:
         first = "hakmem-policy 1"
@@ -197,6 +206,12 @@ class OnDemand(LearnCase):
         self.policy.write_bytes(self.policy.read_bytes()[:-1])
         said = self.answers("0", "load", str(self.policy), "save", str(self.folder / "x"))
         self.assertEqual(said, [errno.EBADMSG, errno.ENODATA])
+
+    def test_a_newer_file(self) -> None:
+        self.policy.write_text(newer := sealed(["hakmem-policy 5"]))
+        said = self.answers("4", "save", str(self.policy), "load", str(self.policy))
+        self.assertEqual(said, [errno.EPROTONOSUPPORT] * 2)
+        self.assertEqual(self.policy.read_text(), newer)
 
     def test_who_may_write_no_file(self) -> None:
         self.policy.write_text("old")

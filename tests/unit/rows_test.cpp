@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -25,8 +26,12 @@
 extern "C" {
 #include "base/arms.h"
 #include "cache/capacity.h"
+#include "learn/kinds.h"
+#include "learn/learner.h"
 #include "learn/policy.h"
+#include "learn/rows.h"
 #include "learn/tune.h"
+#include "reclaim/release.h"
 #include "retain/rent.h"
 #include "tables/learning.h"
 #include "tables/snapshot.h"
@@ -40,7 +45,7 @@ using Lines = std::vector<std::string>;
 const std::string kPaid = " 1 2 3 4 5 6 7 8", kSums = " 9 8 7 6 5 4 3 2";
 const Lines kRows = {
     "kind runs 2 256" + kPaid, "kind slabs 0 128" + kPaid, "level runs 0 5 640" + kPaid, "level runs 63 4 32768" + kPaid,
-    "level slabs 128 7 128" + kPaid, "capacity 1024 9 20 6 65535" + kSums, "capacity 64 10 13 0 1" + kSums, "arm threshold 5 40",
+    "level slabs 48 7 128" + kPaid, "capacity 1024 9 20 6 65535" + kSums, "capacity 64 10 13 0 1" + kSums, "arm threshold 5 40",
     "arm slack 3 96", "arm place 1 7", "rating 0 384256 3 0", "rating 5 390000 12 0", "rating 11 300000 2 1",
     "pulls slack 0 10 131072 0", "pulls slack 4 16 65536 1", "pulls place 1 7 1000 0",
 };
@@ -134,9 +139,26 @@ TEST_F(Rows, FilesOfTheFormatsBefore) {
     write({"process 5 512" + kPaid, "bin 28 2 256" + kPaid}, first);
     EXPECT_EQ(read(), 0) << first;
   }
-  for (const char *first : {"hakmem-policy 0", "hakmem-policy 4", "hakmem-policy 03", "hakmem-policy 3 ", "hakmem-policy "}) {
+  for (const char *first : {"hakmem-policy 0", "hakmem-policy 03", "hakmem-policy 04", "hakmem-policy 3 ", "hakmem-policy 4 ",
+                            "hakmem-policy 4294967296", "hakmem-policy "}) {
     write({"process 5 512" + kPaid}, first);
     EXPECT_EQ(read(), EINVAL) << first;
+  }
+}
+
+TEST_F(Rows, AFileOfANewerFormatIsNotReadAndStays) {
+  all("on");
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  write({"kind runs 2 256" + kPaid});
+  ASSERT_EQ(read(), 0);
+  const Lines newer = {"something new", "kind runs 5 512" + kPaid};
+  for (const char *first : {"hakmem-policy 4", "hakmem-policy 31", "hakmem-policy 4294967295"}) {
+    write(newer, first);
+    const struct hak_policy_read result = hak_policy_read(path.c_str());
+    EXPECT_EQ(result.error, EPROTONOSUPPORT) << first;
+    EXPECT_STREQ(result.why, "it was written by a newer HAKMEM");
+    EXPECT_EQ(save(), EPROTONOSUPPORT) << first;
+    EXPECT_EQ(written(), newer) << first;
   }
 }
 
@@ -244,14 +266,19 @@ TEST_F(Rows, AllArmsRetiredLeaveTwo) {
   }
 }
 
-TEST_F(Rows, AQuantumOfTheLastMiB) {
+TEST_F(Rows, ALevelThatIsOutOfReachStaysAndMakesNoQuantumCoarser) {
   all("on");
   ASSERT_EQ(hak_set("mode", "evolving"), 0);
-  write({"level slabs 67108863 7 32768" + kPaid, "level runs 66060288 7 32768" + kPaid});
+  const std::string here = "level runs 3 7 256" + kPaid;
+  const Lines rows = {here, "level runs 64 7 128" + kPaid, "level runs 66060288 7 32768" + kPaid,
+                      "level runs 67108863 7 32768" + kPaid};
+  write(rows);
   ASSERT_EQ(read(), 0);
+  ASSERT_EQ(save(), 0);
+  EXPECT_EQ(written(), rows);
   ASSERT_EQ(unlink(path.c_str()), 0);
   ASSERT_EQ(save(), 0);
-  EXPECT_EQ(written(), (Lines{"level runs 66060288 7 32768" + kPaid})) << "a quantum is 1 TiB now";
+  EXPECT_EQ(written(), (Lines{here}));
 }
 
 /* ---- another process wrote meanwhile ---- */
@@ -292,19 +319,19 @@ TEST_F(Rows, NothingIsAddedTwiceAfterAWriteThatFailed) {
   ASSERT_EQ(error, EFBIG);
   EXPECT_EQ(written(), others);
   ASSERT_EQ(save(), 0);
-  EXPECT_EQ(written(), (Lines{"kind runs 2 640 2 4 6 8 10 12 14 16", "arm slack 1 23", "pulls slack 1 28 1300 0"}));
+  EXPECT_EQ(written(), (Lines{"kind runs 2 384" + kPaid, "arm slack 1 23", "pulls slack 1 28 1300 0"}));
 }
 
-TEST_F(Rows, WaitsAreAddedAndTheCapacityOfMoreWindowsStays) {
+TEST_F(Rows, TheRowOfMoreWaitsAndTheCapacityOfMoreWindowsStays) {
   all("on");
   ASSERT_EQ(hak_set("mode", "evolving"), 0);
   write({"process 5 512" + kPaid, "kind runs 2 256" + kPaid, "level runs 3 2 32768" + kPaid, "capacity 1024 9 20 6 10" + kSums,
          "capacity 64 9 20 6 10" + kSums, "class 5376 200"});
   ASSERT_EQ(read(), 0);
-  write({"process 1 256" + kPaid, "kind runs 5 256" + kPaid, "level runs 3 5 32768" + kPaid, "level runs 4 5 128" + kPaid,
+  write({"process 1 256" + kSums, "kind runs 5 384" + kSums, "level runs 3 5 32768" + kSums, "level runs 4 5 128" + kPaid,
          "capacity 1024 8 19 0 11" + kSums, "capacity 64 8 19 0 9" + kSums, "class 5376 300", "class 272 7"});
   ASSERT_EQ(save(), 0);
-  Lines lines = written(), rows = {"process 5 768 2 4 6 8 10 12 14 16", "kind runs 2 512 2 4 6 8 10 12 14 16",
+  Lines lines = written(), rows = {"process 5 512" + kPaid, "kind runs 2 384" + kSums,
       "level runs 3 2 32768" + kPaid, "level runs 4 5 128" + kPaid, "capacity 1024 8 19 0 11" + kSums, "capacity 64 9 20 6 10" + kSums,
       "class 5376 300", "class 272 7"};
   std::sort(lines.begin(), lines.end());
@@ -322,6 +349,100 @@ TEST_F(Rows, AFileThatOnlyThisProcessWroteIsReplaced) {
     EXPECT_TRUE(has(written(), "process 5 512" + kPaid));
     EXPECT_TRUE(has(written(), "kind runs 2 256" + kPaid));
     EXPECT_TRUE(has(written(), "pulls slack 1 20 1000 0"));
+  }
+}
+
+TEST_F(Rows, AWriteToAFurtherPathJoinsNothingAndLeavesTheFirst) {
+  all("on");
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  write({"arm slack 1 20", "pulls slack 1 20 1000 0"});
+  ASSERT_EQ(read(), 0);
+  hak_tune_controller(false)->ucb[HAK_TUNED_SLACK].pulls[1] += 5 << 16;
+  std::string further = path + "2";
+  const Lines own = {"arm slack 1 20", "pulls slack 1 25 1000 0"};
+  for (int times = 0; times < 3; times++) ASSERT_EQ(hak_policy_write(further.c_str()), 0);
+  write({"arm slack 1 23", "pulls slack 1 23 1300 0"}); /* by another process */
+  ASSERT_EQ(save(), 0);
+  EXPECT_EQ(written(), (Lines{"arm slack 1 23", "pulls slack 1 28 1300 0"}));
+  std::swap(path, further);
+  EXPECT_EQ(written(), own);
+  write({"arm slack 1 90", "pulls slack 1 90 1300 0"});
+  ASSERT_EQ(save(), 0);
+  EXPECT_EQ(written(), (Lines{"arm slack 1 23", "pulls slack 1 28 1300 0"})) << "no row is joined";
+  unlink(path.c_str());
+  path = further;
+}
+
+TEST_F(Rows, ARowThatWasNotWrittenIsNotInTheFile) {
+  all("on");
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  write({"process 5 512" + kPaid, "arm slack 1 20", "pulls slack 1 20 1000 0"});
+  ASSERT_EQ(read(), 0);
+  hak_tune_controller(false)->ucb[HAK_TUNED_SLACK].pulls[1] += 5 << 16;
+  const Lines others = {"process 5 512" + kPaid, "arm slack 1 23", "pulls slack 1 23 1300 0"};
+  write(others);
+  ASSERT_EQ(hak_set("lab_learn_slack", "off"), 0);
+  ASSERT_EQ(save(), 0);
+  EXPECT_EQ(written(), others);
+  ASSERT_EQ(hak_set("lab_learn_slack", "on"), 0);
+  ASSERT_EQ(save(), 0);
+  EXPECT_TRUE(has(written(), "pulls slack 1 28 1300 0")) << testing::PrintToString(written());
+}
+
+/* ---- what changes while a file is written ---- */
+
+const struct hak_row_kind *kind_of(const std::string &word) {
+  const struct hak_row_kind *kind = nullptr;
+  for (unsigned n = 0; (kind = hak_row_kind(n)) != nullptr && kind->word != word; n++) {
+  }
+  return kind;
+}
+
+TEST_F(Rows, ARowOfTheFileGoesOnlyIfARowOfThatNameWasWritten) {
+  all("on");
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  write({"kind runs 2 256" + kPaid, "level runs 3 2 256" + kPaid, "capacity 1024 9 20 6 10" + kSums});
+  ASSERT_EQ(read(), 0);
+  uint64_t number[HAK_ROW_NUMBERS];
+  const struct hak_row_kind *runs = kind_of("kind runs"), *level = kind_of("level runs"), *slabs = kind_of("kind slabs"),
+                     *capacity = kind_of("capacity");
+  hak_rows_begin();
+  ASSERT_FALSE(hak_row_out(slabs, 0, number));
+  ASSERT_TRUE(hak_row_out(runs, 0, number));
+  EXPECT_TRUE(hak_row_in(runs, number, HAK_ROW_HAS));
+  hak_kinds_in(HAK_KIND_SLABS, number, HAK_ROW_TAKE); /* a wait was noted meanwhile */
+  EXPECT_FALSE(hak_row_in(slabs, number, HAK_ROW_HAS)) << "it would be lost";
+  ASSERT_TRUE(hak_row_out(capacity, hak_class_of(1024), number));
+  ASSERT_EQ(hak_set("mode", "baseline"), 0); /* all words become 0 */
+  EXPECT_TRUE(hak_row_in(capacity, number, HAK_ROW_HAS)) << "it would be there twice";
+  number[0] = 64;
+  EXPECT_FALSE(hak_row_in(capacity, number, HAK_ROW_HAS));
+  ASSERT_TRUE(hak_row_out(level, 3, number));
+  EXPECT_TRUE(hak_row_in(level, number, HAK_ROW_HAS));
+  number[0] = 2;
+  EXPECT_FALSE(hak_row_in(level, number, HAK_ROW_HAS));
+  hak_rows_end();
+}
+
+/* As in a signal handler that interrupted a window's end, or a release, and calls exit. */
+TEST_F(Rows, AHolderThatNeverLetsGoIsWaitedForOnce) {
+  all("on");
+  ASSERT_EQ(hak_set("mode", "evolving"), 0);
+  Lines rows = kRows;
+  rows.push_back("process 5 512" + kPaid);
+  std::sort(rows.begin(), rows.end());
+  for (bool window : {true, false}) {
+    write(rows);
+    ASSERT_EQ(read(), 0);
+    ASSERT_TRUE(window ? hak_learner_hold() : hak_release_hold());
+    const auto begun = std::chrono::steady_clock::now();
+    EXPECT_EQ(read(), 0);
+    EXPECT_EQ(save(), 0);
+    EXPECT_LT(std::chrono::steady_clock::now() - begun, std::chrono::seconds(4));
+    window ? hak_learner_let_go() : hak_release_let_go();
+    Lines lines = written();
+    std::sort(lines.begin(), lines.end());
+    EXPECT_EQ(lines, rows);
   }
 }
 

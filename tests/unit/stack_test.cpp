@@ -362,8 +362,8 @@ void hand_rows_over() {
 TEST_F(Level, FrozenIsAsLearntByAnotherProcessAndLearnsNothing) {
   g_settings.mode = HAK_MODE_EVOLVING;
   for (int i = 0; i < 20; i++) {
-    periods(3, 100, kBreakEven * 3 / 5);
-    periods(1, 100, kBreakEven * 5 / 4);
+    periods(3, 60, kBreakEven * 3 / 5);
+    periods(1, 60, kBreakEven * 5 / 4);
   }
   hand_rows_over();
   g_settings.mode = HAK_MODE_FROZEN;
@@ -372,10 +372,10 @@ TEST_F(Level, FrozenIsAsLearntByAnotherProcessAndLearnsNothing) {
   hak_watermark_set_rent(&fresh, kBreakEven);
   hak_watermark_learn(&fresh, HAK_KIND_SLABS, hak_rent_kinds_learn());
   for (int i = 0; i < 40; i++) {
-    hak_watermark_note(&fresh, 100 * kMiB, now_);
+    hak_watermark_note(&fresh, 60 * kMiB, now_);
     hak_watermark_note(&fresh, 0, now_ += 10);
     hak_watermark_note(&fresh, 0, now_ += kBreakEven * 5 / 4);
-    EXPECT_EQ(stays(fresh), 100u);
+    EXPECT_EQ(stays(fresh), 60u);
     hak_watermark_note(&fresh, 0, now_ += 20 * kBreakEven);
     EXPECT_EQ(stays(fresh), 0u) << "which would be learnt to go at once";
   }
