@@ -11,7 +11,7 @@ from support import ROOT, Scratch, hakmem
 
 from hakmem.base.errors import Refusal
 from hakmem.learning.learners import BREAK_EVEN, KINDS, THRESHOLD_KIB
-from hakmem.learning.policy import HUGE_LEAST_KIB, LEAST_US, policy_of, size_text, sum_of
+from hakmem.learning.policy import HUGE_LEAST_KIB, LEAST_PART, LEAST_US, policy_of, size_text, sum_of
 
 PAID = " ".join(str(65536 * n) for n in range(8))
 LINES = [
@@ -119,7 +119,7 @@ class Policies(Scratch):
 
     def test_the_next_run_is_decided_as_in_the_library(self) -> None:
         past, huge = ((ROOT / "src" / file).read_text() for file in ("learn/past.c", "retain/huge.h"))
-        for text in (f"LEAST_US = {LEAST_US},", "MARGIN_PART = 4,"):
+        for text in (f"LEAST_US = {LEAST_US},", f"LEAST_PART = {LEAST_PART},", "MARGIN_PART = 4,"):
             self.assertIn(text, past)
         self.assertIn(f"HAK_HUGE_LEAST = {HUGE_LEAST_KIB >> 10} << 20", huge)
 

@@ -21,7 +21,8 @@ enum {
   FOLLOWS = 4,
   AGAIN = 16,
   MEMORY = 4,       /* a run counts 1/4 in a mean */
-  LEAST_US = 500,   /* paid: less is not worth a change */
+  LEAST_US = 500,   /* paid: less is not worth a change, nor is less than 1 / LEAST_PART of a run's time: where blocks */
+  LEAST_PART = 100, /* lie changes with what is kept, and is worth more */
   LEAST_MS = 100, LONGEST_MS = 60000, /* of the time to keep */
   LOOK_NS = 50000,  /* a look takes at most so long, and a page's cost for each page given back, unless interrupted */
   MARGIN_PART = 4,  /* 3/4 of what was paid must be more than keeping would have cost */
@@ -53,6 +54,7 @@ static HAK_RARE struct {
 /* More paid than a run's time: a row that no run wrote. */
 static bool pays(const struct hak_past *row) {
   if (row->paid_us == UNMEASURED || row->paid_us / US_PER_MS > row->life_ms) return false;
+  if (row->paid_us < (uint64_t)row->life_ms * US_PER_MS / LEAST_PART) return false;
   uint64_t price = hak_min(hak_setting(price), UINT32_MAX); /* [ns per MiB and s]: 1e-6 us per MiB and ms */
   return row->paid_us >= LEAST_US && row->paid_us - row->paid_us / MARGIN_PART > row->kept_mib_ms * price / 1000000;
 }

@@ -11,7 +11,8 @@
  *
  *           as means of the last runs, and
  *
- *               3/4 paid > price x kept  the next run keeps its free memory, as at the price `speed`, for FOLLOWS times
+ *               3/4 paid > price x kept, and paid at least 1 % of a run's time:
+ *                                        the next run keeps its free memory, as at the price `speed`, for FOLLOWS times
  *                                        as long as a run lives and a minute at most, and of each kind of memory 5/4 of
  *                                        the peak at most. Beyond these the price rules, and what the next run measures
  *                                        counts alone: it may be of another script

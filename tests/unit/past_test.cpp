@@ -137,6 +137,7 @@ TEST_F(Past, NoRunPaysMoreThanItsTime) {
 TEST_F(Past, NoneKeepsForMoreThanAMinute) {
   hak_past slow = kPays;
   slow.life_ms = 3600000;
+  slow.paid_us = 40000000;
   begin(slow);
   EXPECT_EQ(hak_load(&g_rent.keeps_until_ms), 1000u + 60000);
 }
@@ -155,6 +156,16 @@ TEST_F(Past, NorForLittle) {
   little.kept_mib_ms = 0;
   begin(little);
   EXPECT_FALSE(keeps());
+}
+
+TEST_F(Past, NorForLessThanAHundredthOfARun) {
+  hak_past row = kPays;
+  row.life_ms = 3001;
+  begin(row);
+  EXPECT_FALSE(keeps());
+  row.life_ms = 3000;
+  begin(row);
+  EXPECT_TRUE(keeps());
 }
 
 TEST_F(Past, NorAtTheFirstRunNorInTheShadow) {

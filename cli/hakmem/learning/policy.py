@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 FIRST = ("hakmem-policy 1", "hakmem-policy 2", "hakmem-policy 3")
 BINS = 128
 DEPTH_MOST = PAST_MOST = UNMEASURED = (1 << 32) - 1
-LEAST_US, BALANCED_NS, HUGE_LEAST_KIB = 500, 640_000, 16 << 10  # src/learn/past.c, src/retain/huge.h
+LEAST_US, LEAST_PART, BALANCED_NS, HUGE_LEAST_KIB = 500, 100, 640_000, 16 << 10  # src/learn/past.c, src/retain/huge.h
 BYTES_MOST = 16 << 20  # more than any policy has
 SUM_FIRST, SUM_TIMES, WORD = 0xCBF29CE484222325, 0x100000001B3, (1 << 64) - 1
 UNITS = (("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
@@ -86,7 +86,8 @@ class Past:
     def pays(self) -> bool:
         """To keep free memory, at the price `balanced`."""
         believed = self.is_measured and self.paid_us // 1000 <= self.life_ms
-        return believed and self.paid_us >= LEAST_US and self.paid_us * 3 / 4 > self.kept_mib_ms * BALANCED_NS / 1e6
+        matters = self.paid_us >= LEAST_US and self.paid_us >= self.life_ms * 1000 // LEAST_PART
+        return believed and matters and self.paid_us * 3 / 4 > self.kept_mib_ms * BALANCED_NS / 1e6
 
     @property
     def is_measured(self) -> bool:
