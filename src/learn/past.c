@@ -21,8 +21,8 @@ enum {
   FOLLOWS = 4,
   AGAIN = 16,
   MEMORY = 4,       /* a run counts 1/4 in a mean */
-  LEAST_US = 500,   /* paid: less is not worth a change, nor is less than 1 / LEAST_PART of a run's time: where blocks */
-  LEAST_PART = 100, /* lie changes with what is kept, and is worth more */
+  LEAST_US = 500,   /* paid: less is not worth a change, */
+  LEAST_PART = 100, /* nor is less than 1 / LEAST_PART of a run's time: where blocks lie changes, and is worth more */
   LEAST_MS = 100, LONGEST_MS = 60000, /* of the time to keep */
   LOOK_NS = 50000,  /* a look takes at most so long, and a page's cost for each page given back, unless interrupted */
   MARGIN_PART = 4,  /* 3/4 of what was paid must be more than keeping would have cost */

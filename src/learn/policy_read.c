@@ -300,7 +300,7 @@ static void read_whole(const char *path) {
     return;
   }
   read_lines(r, s);
-  if (r->result.error != 0) r->result.past.runs = 0;
+  if (r->result.error != 0) r->result.past = (struct hak_past){0};
   hak_text_close(s->descriptor);
 }
 

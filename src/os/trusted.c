@@ -56,7 +56,7 @@ static const char *why_no_file(const struct stat *facts) {
   if (!S_ISREG(facts->st_mode)) return "it is not a regular file";
   if (!belongs_to_user(facts)) return "it is another user's";
   if (others_write(facts)) return "it may be written by others";
-  if (facts->st_nlink != 1) return "it has a second name (a hard link)";
+  if (facts->st_nlink > 1) return "it has a second name (a hard link)"; /* 0: another process has just replaced it */
   return facts->st_size > BYTES_MOST ? "it is too large" : NULL;
 }
 

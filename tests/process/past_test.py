@@ -115,6 +115,18 @@ class Past(LearnCase):
         self.assertLessEqual(int(result.stdout), LITTLE)
         self.assertRegex(result.stderr, r"\Ahakmem: policy_file: \S+ ignored: [^\n]+\n\Z")
 
+    def test_a_damaged_file_is_not_acted_on(self) -> None:
+        """Nothing of it: neither by this run nor in what it writes."""
+        self.left()
+        rows = self.file().read_text().splitlines()
+        self.file().write_text("\n".join([rows[0], "past 5 60000 500000 4000000 0", "end 2 0000000000000000", ""]))
+        result = self.falls()
+        self.assertIn("ignored: line 3 is not as it was written", result.stderr)
+        self.assertLess(int(result.stdout), LITTLE)
+        (row,) = [line.split() for line in self.file().read_text().splitlines() if line.startswith("past")]
+        self.assertEqual(row[1], "1")
+        self.assertLess(int(row[4]), 4000000)
+
     def test_rows_of_no_run(self) -> None:
         self.left()
         file = self.file()
