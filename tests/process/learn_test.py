@@ -235,8 +235,9 @@ class Tuning(LearnCase):
             self.expect_quiet_success(run(program("tuned"), "begins", **(common | {"HAKMEM_MODE": mode})), "0\n")
 
     def kinds_of_python(self) -> list[str]:
-        alone = {"HAKMEM_LAB_LEARN_PLACE": "on", "HAKMEM_PRICE": "0"}  # rent would be of how busy the machine is
-        settings = CHEAP | self.settings() | {"PYTHONMALLOC": "malloc"} | alone
+        """Pages are dear, so that no learner sleeps, however busy the machine is; rent would be of how busy it is."""
+        alone = {"HAKMEM_LAB_LEARN_PLACE": "on", "HAKMEM_PRICE": "0"}
+        settings = DEAR | self.settings() | {"PYTHONMALLOC": "malloc"} | alone
         for old in self.folder.iterdir():
             old.unlink()
         self.expect_quiet_success(run("/usr/bin/python3", "-c", STAYING, **settings))
