@@ -46,6 +46,11 @@ static uint64_t rent_of_held(const struct hak_ace_window *window, uint32_t price
   return (kib_us >> (10 - NS_LOG)) * hak_min(price, MOST_PRICE) / 1000000;
 }
 
+uint64_t hak_ace_paid(struct hak_ace_rules rules, const struct hak_ace_window *window) {
+  uint64_t slow_calls = (uint64_t)window->refills + window->flushes;
+  return slow_calls * rules.slow_call_ns + (rent_of_held(window, rules.price) >> NS_LOG);
+}
+
 /* ---- sums ---- */
 
 static void sum_up_window(uint64_t *sum, uint64_t one, uint32_t memory) { *sum += one - (*sum >> memory); }

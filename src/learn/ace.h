@@ -75,6 +75,9 @@ static inline uint32_t hak_ace_capacity(const struct hak_ace *ace, struct hak_ac
 void hak_ace_sums(const struct hak_ace *ace, uint64_t sum[HAK_ACE_SUMS]);
 void hak_ace_restore(struct hak_ace *ace, uint8_t rung, const uint64_t sum[HAK_ACE_SUMS]);
 
+/* [ns] Slow calls, and the rent of the blocks held, in a window. */
+uint64_t hak_ace_paid(struct hak_ace_rules rules, const struct hak_ace_window *window);
+
 /* Notes a window. True if the capacity changed. */
 bool hak_ace_note(struct hak_ace *ace, struct hak_ace_rules rules, const struct hak_ace_window *window);
 

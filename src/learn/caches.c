@@ -149,14 +149,6 @@ static void publish_capacity(unsigned c, const struct learnt *l, unsigned eighth
   hak_capacity_heed(c);
 }
 
-/* [ns] Slow calls, and the rent of what the magazines hold, in a window. */
-static uint64_t paid_by(const struct learnt *l, const struct hak_ace_window *window) {
-  uint32_t slow_call_ns = hak_load(&l->slow_call_ns);
-  uint64_t slow_calls = (uint64_t)window->refills + window->flushes, kib = hak_min(window->held >> 10, UINT32_MAX);
-  uint64_t mib_ms = kib * hak_min(window->us / 1000, 1000) >> 10, price = hak_min(hak_setting(price), UINT32_MAX);
-  return slow_calls * (slow_call_ns != 0 ? slow_call_ns : FIRST_NS) + mib_ms * price / 1000;
-}
-
 static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   struct learnt *l = &g_caches.of[c];
   size_t bytes = g_class[c].bytes, threads = hak_max(hak_registry_count(), 1);
@@ -165,12 +157,11 @@ static void learn_class(unsigned c, uint64_t elapsed_ns, uint32_t held) {
   struct hak_ace_window all = take_window(&l->depot, elapsed_ns, l->depot_held, depot_held, 1 << 10);
   l->held = held;
   l->depot_held = depot_held;
-  g_caches.paid_ns += paid_by(l, &own);
-  if (hak_bill_is_small(&g_caches.bill)) return;
-  if (!l->known && !has_slow_calls(&own)) return;
-  size_t usual = hak_capacity_usual(c) + 1, depot_usual = HAK_DEPOT_BYTES >> 10;
   size_t most = hak_min(hak_setting(thread_cache_bytes) / bytes, HAK_MAGAZINE_LARGEST + 1);
   struct hak_ace_rules rules = rules_of(l, most, HAK_DEPOT_PACK);
+  g_caches.paid_ns += hak_ace_paid(rules, &own);
+  if (hak_bill_is_small(&g_caches.bill) || (!l->known && !has_slow_calls(&own))) return;
+  size_t usual = hak_capacity_usual(c) + 1, depot_usual = HAK_DEPOT_BYTES >> 10;
   struct hak_ace_rules depot_rules = rules_of(l, 1 << 10, HAK_DEPOT_PACK * bytes / threads >> 10);
   if (!l->known) begin_at(&l->capacity, rules, usual);
   if (!l->known) begin_at(&l->bound, depot_rules, depot_usual);
@@ -204,7 +195,8 @@ void hak_caches_learn(const struct hak_learner_window *window) {
   count_blocks(held);
   g_caches.paid_ns = 0;
   for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    if (!hak_is_run_class(c)) learn_class(c, window->elapsed_ns, held[c]);
+    bool exists = g_class[c].bytes != 0; /* not a number that no extra class has yet */
+    if (exists && !hak_is_run_class(c)) learn_class(c, window->elapsed_ns, held[c]);
   }
   hak_bill_note(&g_caches.bill, g_caches.paid_ns, window->elapsed_ns);
 }

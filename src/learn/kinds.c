@@ -77,9 +77,7 @@ void hak_kinds_noted(struct hak_kind *kind, uint64_t live, uint64_t break_even_m
 /* ---- rows of a policy ---- */
 
 static bool hold_kind(unsigned id) {
-  if (id == HAK_KIND_SLABS) return hak_release_hold();
-  hak_runs_hold();
-  return true;
+  return id == HAK_KIND_SLABS ? hak_release_hold() : hak_runs_hold();
 }
 
 static void let_kind_go(unsigned id) {

@@ -52,14 +52,7 @@ void hak_learner_heed(void) {
   else hak_tune_stop();
 }
 
-bool hak_learner_hold(void) {
-  enum { TRIES = 1000 };
-  for (unsigned i = 0; i < TRIES; i++) {
-    if (hak_claim_take(&g_windows.claim)) return true;
-    hak_os_rest();
-  }
-  return false;
-}
+bool hak_learner_hold(void) { return hak_claim_wait(&g_windows.claim); }
 
 void hak_learner_let_go(void) { hak_claim_drop(&g_windows.claim); }
 

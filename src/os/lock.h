@@ -52,6 +52,11 @@ static inline bool hak_lock_take(struct hak_lock *lock) {
   return hak_lock_wait(lock, mine);
 }
 
+/* True if this thread holds the lock: a signal handler that interrupted the holder must not take it. */
+static inline bool hak_lock_is_mine(const struct hak_lock *lock) {
+  return (hak_load(&lock->word) & ~(uint64_t)HAK_LOCK_SLEEPERS) == hak_lock_mine();
+}
+
 static inline void hak_lock_drop(struct hak_lock *lock) {
   if (hak_is_single_threaded()) {
     hak_store_release(&lock->word, 0);

@@ -228,14 +228,7 @@ static void end_look(const struct hak_look *look) {
   if (HAK_UNLIKELY(look->begun_ns != 0)) hak_load_acquire(&g_learning)->looked(look);
 }
 
-bool hak_release_hold(void) {
-  enum { TRIES = 1000 };
-  for (unsigned i = 0; i < TRIES; i++) {
-    if (hak_claim_take(&g_release.claim)) return true;
-    hak_os_rest();
-  }
-  return false;
-}
+bool hak_release_hold(void) { return hak_claim_wait(&g_release.claim); }
 
 void hak_release_let_go(void) { hak_claim_drop(&g_release.claim); }
 

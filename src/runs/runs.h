@@ -89,8 +89,8 @@ bool hak_runs_any_detached(void);
 uint64_t hak_runs_misfit(void);
 
 /* Takes and drops the lock of the runs, for a learner of their level (learn/kinds.h). No call of this file in
- * between. */
-void hak_runs_hold(void);
+ * between. False: this thread holds the lock already, as exit was called in a signal handler. */
+bool hak_runs_hold(void);
 void hak_runs_let_go(void);
 
 /* Bytes in free runs: dirty and clean. */

@@ -346,7 +346,12 @@ size_t hak_runs_unmap_excess(void) {
   return sum;
 }
 
-void hak_runs_hold(void) { hak_runs_lock(); }
+bool hak_runs_hold(void) {
+  if (hak_lock_is_mine(&g_runs.lock)) return false;
+  hak_runs_lock();
+  return true;
+}
+
 void hak_runs_let_go(void) { hak_runs_unlock(); }
 
 uint64_t hak_runs_misfit(void) {

@@ -24,6 +24,7 @@
 #include <vector>
 
 extern "C" {
+#include "runs/runs.h"
 #include "base/arms.h"
 #include "cache/capacity.h"
 #include "learn/kinds.h"
@@ -422,6 +423,15 @@ TEST_F(Rows, ARowOfTheFileGoesOnlyIfARowOfThatNameWasWritten) {
   number[0] = 2;
   EXPECT_FALSE(hak_row_in(level, number, HAK_ROW_HAS));
   hak_rows_end();
+}
+
+/* As in a signal handler that interrupted the holder: to take the lock again would end the process. */
+TEST_F(Rows, TheRunsAreNotHeldTwice) {
+  ASSERT_TRUE(hak_runs_hold());
+  EXPECT_FALSE(hak_runs_hold());
+  hak_runs_let_go();
+  ASSERT_TRUE(hak_runs_hold());
+  hak_runs_let_go();
 }
 
 /* As in a signal handler that interrupted a window's end, or a release, and calls exit. */

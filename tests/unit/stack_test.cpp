@@ -25,7 +25,7 @@ extern "C" {
 extern "C" {
 bool hak_release_hold(void) { return true; }
 void hak_release_let_go(void) {}
-void hak_runs_hold(void) {}
+bool hak_runs_hold(void) { return true; }
 void hak_runs_let_go(void) {}
 }
 

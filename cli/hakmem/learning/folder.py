@@ -114,7 +114,8 @@ def cells_of(policy: Policy | str) -> tuple[str, ...]:
     past = None if isinstance(policy, str) else policy.past
     if past is None:
         return (*[""] * (len(HEADINGS) - 2), "damaged: it is not read" if isinstance(policy, str) else alone_text(policy))
-    return (f"{past.runs:,}", f"{past.life_ms / 1000:.2f} s", f"{past.peak_kib / 1024:.1f} MiB", f"{past.paid_us / 1000:.1f} ms" if past.is_measured else "?",
+    paid = f"{past.paid_us / 1000:.1f} ms" if past.is_measured else "?"
+    return (f"{past.runs:,}", f"{past.life_ms / 1000:.2f} s", f"{past.peak_kib / 1024:.1f} MiB", paid,
             f"{past.kept_mib_ms / 1000:.1f}", next_run(past))
 
 

@@ -91,7 +91,7 @@ class Past:
 
     @property
     def is_measured(self) -> bool:
-        """No: the last run outlived or outgrew what was known, and the next one measures."""
+        """False after a run that outlived or outgrew the row: the next run measures."""
         return self.paid_us != UNMEASURED
 
     @property

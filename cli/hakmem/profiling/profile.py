@@ -300,7 +300,7 @@ def counted_line(profile: Any, moment: Moment, said: str) -> str:
         peak = counted_peak(profile) if moment == PEAK else None
         return scale_text(scale) + (f", {time_text(peak.after_ns)} after the first sample" if peak else "")
     why = hindrance(profile, moment)
-    return f"{said}, with what was had before sampling began" + (f"; not scaled to it: {why}" if why else "")
+    return f"{said}, older blocks too" + (f"; not scaled to it: {why}" if why else "")
 
 
 def peak_text(profile: Any) -> str:

@@ -46,7 +46,7 @@ NOW = Moment("inuse_space", "inuse_objects", "inuse_requested", "#hakmem samples
 PEAK = Moment("peak_space", "peak_objects", "peak_space", "#hakmem peak samples:", "at the peak", "what was live at the peak")
 BRIEF = Moment("temporary_space", "temporary_objects", "temporary_space", "#hakmem temporary samples:", "temporary",
                "what was temporary")  # not of a moment, but of all blocks ever
-EVER = Moment("alloc_space", "alloc_objects", "alloc_requested", "#hakmem ever samples:", "allocated", "what was allocated")
+EVER = Moment("alloc_space", "alloc_objects", "alloc_requested", "#hakmem ever samples:", "allocated", "all allocated blocks")
 
 
 class Whole(NamedTuple):

@@ -94,7 +94,7 @@ def is_exact(profile: Any, moment: Moment) -> bool:
 
 
 def hindrance(profile: Any, moment: Moment) -> Optional[str]:
-    """Why a profile is not scaled, in a few words; empty: it is exact, or does not say what was counted. None: it can be."""
+    """The reason for which a profile is not scaled, in a few words; empty: it is exact, or has no count. None: it can be."""
     if not is_sampled(profile) or not has_moment(profile, moment) or unscaled_rows(profile, moment):
         return ""
     goal, found = counted_at(profile, moment), told(profile, moment)

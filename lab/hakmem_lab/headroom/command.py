@@ -17,7 +17,7 @@ headroom_app = typer.Typer(invoke_without_command=True, rich_markup_mode="markdo
 def headroom(
     typer_context: typer.Context,
     runs: Annotated[int, option("Rounds, in which each program runs once with each of the settings.", metavar="N", min=2)] = 6,
-    floors: Annotated[int, option("Traced runs of each program, whose mean is its floor.", metavar="N", min=0)] = 2,
+    floors: Annotated[int, option("Traced runs of each program, whose mean is its floor; 0: those that the CSV has.", metavar="N", min=0)] = 2,
     programs: Annotated[Optional[str], option("Only these, with commas.", metavar="NAMES")] = None,
     settings: Annotated[Optional[str], option("Only these and the prices, with commas.", metavar="NAMES")] = None,
     learnt: Annotated[bool, option(

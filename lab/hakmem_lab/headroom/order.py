@@ -16,6 +16,7 @@ from hakmem_lab.judge.regimes import REGIMES
 from hakmem_lab.judge.table import chosen
 from hakmem_lab.pareto.perform import NOBODY, OF_NOBODY
 from hakmem_lab.pareto.programs import installed
+from hakmem_lab.pareto.rows import FLOOR, complete, read
 from hakmem_lab.pareto.session import Order, measure_all
 
 
@@ -49,11 +50,18 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
         print(f"hakmem: not measured, because missing: {line}", file=sys.stderr)
     if not rows:
         raise Refusal("none of these programs is installed")
+    refuse_without_floors(wishes)
     sides = Sides(wishes.settings, policies_of(wishes), wishes.learners, wishes.peers)
     planned = configurations(find_allocators(places.so_file, [])[0], sides)
     fewer = {} if wishes.others is None else {one.name: wishes.others for one in planned if not often(one.name)}
     return measure_all(places, Order(
         rows, planned, hakmem, wishes.runs, wishes.floors, wishes.timeout, wishes.output, REGIMES[wishes.regime], fewer))
+
+
+def refuse_without_floors(wishes: Wishes) -> None:
+    there = wishes.output.exists() and any(row.configuration == FLOOR for row in complete(read(wishes.output)))
+    if wishes.floors == 0 and not there:
+        raise Refusal(f"--floors 0: {wishes.output} has no floor yet, and without one no program has a cost")
 
 
 def policies_of(wishes: Wishes) -> Path | None:
