@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* claim.h: work that a single thread does at a time, and for which no thread sleeps.
+/* claim.h: work that a single thread does at a time, and that other threads may leave to it.
  *
- * what      A lock that is only tried, or tried until its holder is done (hak_claim_wait). The claim names the generation
- *           of forks in which a thread took the claim: a claim of a thread that a fork left behind is free in the child.
+ * what      A lock that is only tried, or tried until its holder is done (hak_claim_wait). The claim names the
+ *           generation of forks in which a thread took the claim: a claim of a thread that a fork left behind is free
+ *           in the child.
  *
  *               word   0: free     1 + generation (os/fork.h): claimed     1 + an earlier generation: free
  *
