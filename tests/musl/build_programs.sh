@@ -6,35 +6,19 @@
 # Complete ones stay as they are. The system's apt names the mirror; its own lists are left alone.
 set -euo pipefail
 
+sources=$(realpath "$(dirname "$0")/../debian_sources.sh")
 build=$(realpath "$1")
-mkdir -p "$2/bin" "$2/sources/lists/partial"
+mkdir -p "$2/bin" "$2/sources"
 folder=$(realpath "$2")
 log=$folder/log
 cd "$folder/sources"
 own=(-I "$build/kernel-headers")
-release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 jobs=$(nproc)
+. "$sources"
 
 say() { echo "build_programs: $*" >&2; }
 
-# The lists of binary packages, with the sources in place of these.
-source_lists() {
-  cat /etc/apt/sources.list.d/*.sources 2>/dev/null | grep -v '^ *#' | sed -n 's/^Types: .*/Types: deb-src/; p' >debian.sources
-  grep -hs '^deb ' /etc/apt/sources.list /etc/apt/sources.list.d/*.list | sed 's/^deb /deb-src /' >debian.list || true
-  [ -s debian.sources ] || mv debian.list debian.sources
-}
-
-apt() { apt-get -qq -o Dir::Etc::SourceList="$PWD/debian.sources" -o Dir::Etc::SourceParts=/dev/null \
-  -o Dir::State::Lists="$PWD/lists" -o APT::Sandbox::User=root "$@"; }
-
-# The newest version, or the release's own where the mirror has lost the newest. Unpacked in the folder of the name.
-fetch() {
-  [ ! -e "$1" ] || return 0
-  { apt --download-only source "$1" || apt --download-only source "$1/$release"; } >>"$log" 2>&1
-  dpkg-source --skip-patches -x "$(ls -t "$1"_*.dsc | head -n 1)" "$1" >>"$log" 2>&1
-}
-
-# make NAME FUNCTION: the program, unless it is there.
+# built NAME: the program, unless it is there.
 built() {
   [ ! -x "$folder/bin/$1" ] || return 0
   say "building $1"
@@ -100,7 +84,6 @@ build_busybox() {
   cp busybox/busybox "$folder/bin/busybox"
 }
 
-[ "$(find lists -name '*Sources*' | wc -l)" -gt 0 ] || { source_lists; apt update >>"$log" 2>&1; }
 failed=0
 for name in ${PROGRAMS:-lua lua-static busybox sqlite3 jq redis}; do built "$name" || failed=1; done
 exit $failed
