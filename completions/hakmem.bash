@@ -34,6 +34,7 @@ _hakmem() {
     ['explain']='--seconds --json --help -h'
     ['doctor']='--json --build --library --help -h'
     ['address']='--pid -p --json --help -h'
+    ['crash']='--help -h'
     ['decisions']='--replay --csv --last --build --help -h'
     ['env']='--shell --mode --price --set --build --library --help -h'
     ['learn']='--output -o --runs --mode --build --library --help -h'
@@ -110,7 +111,7 @@ _hakmem() {
     ['trace --library']='file'
   )
   local -A below=(
-    ['.']='run exec top report profile explain doctor address decisions env learn path policy replay sites stats trace'
+    ['.']='run exec top report profile explain doctor address crash decisions env learn path policy replay sites stats trace'
   )
   local -A rest=(
     ['run']='program'
@@ -121,6 +122,7 @@ _hakmem() {
     ['explain']='none'
     ['doctor']='program'
     ['address']='none'
+    ['crash']='file'
     ['decisions']='file'
     ['learn']='program'
     ['policy']='file'

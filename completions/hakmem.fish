@@ -50,7 +50,7 @@ function __hakmem_program
 end
 
 complete -c hakmem -f
-set -g __hakmem_commands 'run' 'exec' 'top' 'report' 'profile' 'explain' 'doctor' 'address' 'decisions' 'env' 'learn' 'path' 'policy' 'replay' 'sites' 'stats' 'trace'
+set -g __hakmem_commands 'run' 'exec' 'top' 'report' 'profile' 'explain' 'doctor' 'address' 'crash' 'decisions' 'env' 'learn' 'path' 'policy' 'replay' 'sites' 'stats' 'trace'
 set -g __hakmem_values 'run --runs' 'run --peer' 'run --allocators' 'run --load' 'run --rest' 'run --html' 'run --stdin' 'run --build' 'run --library' 'exec --mode' 'exec --price' 'exec --set' 'exec --build' 'exec --library' 'top --interval' 'report --output' 'report -o' 'report --seconds' 'report --file' 'profile --output' 'profile -o' 'profile --since' 'profile --rows' 'profile --by' 'profile --seconds' 'explain --seconds' 'doctor --build' 'doctor --library' 'address --pid' 'address -p' 'decisions --replay' 'decisions --last' 'decisions --build' 'env --shell' 'env --mode' 'env --price' 'env --set' 'env --build' 'env --library' 'learn --output' 'learn -o' 'learn --runs' 'learn --mode' 'learn --build' 'learn --library' 'path --flavour' 'path --build' 'replay --allocator' 'replay --rounds' 'replay --touch' 'replay --process' 'replay --build' 'replay --library' 'sites --trace' 'sites --least' 'sites --rows' 'sites --csv' 'sites --build' 'sites --library' 'trace --output' 'trace -o' 'trace --build' 'trace --library'
 set -g __hakmem_runners 'run' 'exec' 'doctor' 'learn' 'sites' 'trace'
 
@@ -62,6 +62,7 @@ complete -c hakmem -n '__hakmem_is ' -a profile -d 'Say what holds memory, by fu
 complete -c hakmem -n '__hakmem_is ' -a explain -d 'Say what holds a process\'s memory, why, and what would change it: most bytes first'
 complete -c hakmem -n '__hakmem_is ' -a doctor -d 'Say whether HAKMEM would serve a program here, and what to change'
 complete -c hakmem -n '__hakmem_is ' -a address -d 'Say what an address of a running process is: block, class, slab, state, and which call site asked for it'
+complete -c hakmem -n '__hakmem_is ' -a crash -d 'Name functions and lines in the report of a guarded block: an overflow, a use after free, a wrong free'
 complete -c hakmem -n '__hakmem_is ' -a decisions -d 'Say which keep times a process chose anew, and from how many waits'
 complete -c hakmem -n '__hakmem_is ' -a env -d 'Print what makes all that a shell starts run on HAKMEM: eval "$(hakmem env)"'
 complete -c hakmem -n '__hakmem_is ' -a learn -d 'Run a program several times, and keep the learnt policy: what later runs of its programs go on from'
@@ -130,6 +131,8 @@ complete -c hakmem -n '__hakmem_is doctor' -l help -s h -d 'Show this message an
 complete -c hakmem -n '__hakmem_is address' -l pid -s p -x -d 'The process'
 complete -c hakmem -n '__hakmem_is address' -l json -d 'Print JSON'
 complete -c hakmem -n '__hakmem_is address' -l help -s h -d 'Show this message and exit'
+complete -c hakmem -n '__hakmem_is crash' -F
+complete -c hakmem -n '__hakmem_is crash' -l help -s h -d 'Show this message and exit'
 complete -c hakmem -n '__hakmem_is decisions' -F
 complete -c hakmem -n '__hakmem_is decisions' -l replay -rF -d 'Decide anew from a file of HAKMEM_LAB_LEARN_LOG; with PID|FILE: compare only'
 complete -c hakmem -n '__hakmem_is decisions' -l csv -d 'Print them as CSV'

@@ -9,6 +9,7 @@
 
 #include "cache/after_fork.h"
 #include "cache/magazine.h"
+#include "entry/guard.h"
 #include "entry/profiling.h"
 #include "entry/slow_path.h"
 #include "learn/learn.h"
@@ -52,6 +53,7 @@ int hak_heap_settings_changed(void) {
   hak_fork_watch();
   if (hak_setting(profile) != 0) hak_profiling_begin();
   else hak_samples_miss();
+  if (hak_setting(guard_bytes) != 0) hak_guard_begin();
   hak_calls_heed();
   int error = hak_learn_heed();
   hak_magazine_mark_all();

@@ -10,6 +10,7 @@
 #include "blocks/large.h"
 #include "blocks/slab_sampled.h"
 #include "cache/magazine.h"
+#include "entry/guard.h"
 #include "entry/slow_path.h"
 #include "observe/stats.h"
 #include "os/os.h"
@@ -21,27 +22,46 @@ __thread struct hak_pace hak_pace;
 
 /* ---- choice ---- */
 
-static void draw(void) {
+#define NEVER (INT64_MAX / 2)
+
+static int64_t draw(uint64_t mean) { return mean != 0 ? (int64_t)hak_poisson_gap(&hak_pace.chance, mean) : NEVER; }
+
+static void draw_sample(void) {
   hak_pace.mean = hak_setting(profile_bytes);
-  hak_pace.left = (int64_t)hak_poisson_gap(&hak_pace.chance, hak_pace.mean);
+  hak_pace.to_sample = draw(hak_setting(profile) != 0 ? hak_pace.mean : 0);
+}
+
+static void draw_guard(void) { hak_pace.to_guard = draw(hak_setting(guard_bytes)); }
+
+static void set_left(void) {
+  int64_t next = hak_pace.to_sample < hak_pace.to_guard ? hak_pace.to_sample : hak_pace.to_guard;
+  hak_pace.left = hak_pace.drawn = next;
 }
 
 /* Seeds: threads have different tokens; the clock tells a thread from an earlier thread with the same token. */
 static HAK_NOINLINE void begin_sampling(void) {
-  hak_pace.chance = hak_os_random() ^ hak_self_token() * 0x9e3779b97f4a7c15u ^ hak_os_now_ns();
-  draw();
+  hak_pace.chance = (hak_os_random() ^ hak_self_token() * 0x9e3779b97f4a7c15u ^ hak_os_now_ns()) | 1;
+  draw_sample();
+  draw_guard();
+  set_left();
 }
 
 /* Counts a request. Returns 0: not sampled, else the number of requests that the sampled block stands for. */
 static double count_request(size_t n) {
   size_t bytes = hak_sampled_bytes(n);
   hak_pace.passed = true;
+  hak_pace.guard = false;
   if (hak_pace.walks || !hak_calls_are_sampled()) return 0;
-  if (HAK_UNLIKELY(hak_pace.mean == 0)) begin_sampling();
+  if (HAK_UNLIKELY(hak_pace.chance == 0)) begin_sampling();
   hak_pace.left -= (int64_t)bytes;
   if (hak_pace.left > 0) return 0;
-  double weight = 1 / hak_poisson_share(bytes, hak_pace.mean);
-  draw();
+  int64_t passed = hak_pace.drawn - hak_pace.left;
+  bool sample = (hak_pace.to_sample -= passed) <= 0;
+  hak_pace.guard = (hak_pace.to_guard -= passed) <= 0;
+  double weight = sample ? 1 / hak_poisson_share(bytes, hak_pace.mean) : 0;
+  if (sample) draw_sample();
+  if (hak_pace.guard) draw_guard();
+  set_left();
   return weight;
 }
 
@@ -129,12 +149,14 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
 void *hak_sampled_malloc(size_t n, const void *site) {
   if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_untraced_malloc(n, site);
   struct hak_context *x = hak_context;
+  void *p;
   unsigned c = n <= HAK_SLAB_MAX ? hak_context_class(x, n) : 0;
   if (HAK_LIKELY(hak_calls_are_only_sampled() && hak_sampled_pops(x, c, n))) {
     hak_pace.passed = true;
     return hak_sampled_pop(x, c, n);
   }
   double weight = count_request(n);
+  if (HAK_UNLIKELY(hak_pace.guard) && (p = hak_guard_malloc(n, site)) != NULL) return p;
   if (HAK_LIKELY(weight == 0)) return hak_untraced_malloc(n, site);
   return n > HAK_SLAB_MAX ? sampled_run(n, weight, site) : sampled_slot(n, weight, site);
 }

@@ -35,13 +35,16 @@
 #include "os/die.h"
 
 struct hak_pace {
-  int64_t left;      /* bytes to the next sample */
-  uint64_t mean;     /* the setting profile_bytes at the last draw; 0: no draw yet */
-  uint64_t chance;
+  int64_t left;      /* bytes to the next sample or guarded block, whichever is nearer */
+  int64_t drawn;     /* left, when drawn */
+  int64_t to_sample, to_guard; /* bytes from there; NEVER: not asked for */
+  uint64_t mean;     /* the setting profile_bytes at the last draw */
+  uint64_t chance;   /* 0: no draw yet */
   const void *frame; /* of the current call */
   const void *newest;  /* the block sampled last, and `left` then: unchanged until the next request */
   int64_t newest_left;
   bool walks;        /* the thread is walking its stack */
+  bool guard;        /* the request that was counted last shall be guarded */
   bool passed;       /* a block was handed out since the last clear */
 };
 extern HAK_HIDDEN __thread struct hak_pace hak_pace;

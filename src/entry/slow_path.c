@@ -13,10 +13,12 @@
 #include <errno.h>
 
 #include "blocks/big.h"
+#include "blocks/guarded.h"
 #include "blocks/large.h"
 #include "blocks/slab_sampled.h"
 #include "cache/magazine.h"
 #include "entry/fast_path.h"
+#include "entry/guard.h"
 #include "entry/heap.h"
 #include "entry/oom.h"
 #include "entry/sampled.h"
@@ -227,9 +229,16 @@ static bool free_run(struct hak_context *x, void *p, bool counts) {
   return bytes != 0;
 }
 
-/* True: p was in a sampled slab and is free now. */
+static bool free_guarded(void *p, const void *site) {
+  hak_slow_leave(); /* the stack is walked */
+  hak_guard_free(p, site);
+  return true;
+}
+
+/* True: p was a guarded block or in a sampled slab, and is free now. */
 static HAK_NOINLINE bool free_sampled(void *p, const void *site) {
   enum hak_error error = HAK_ERROR_none;
+  if (hak_guarded_holds(p)) return free_guarded(p, site);
   if (!hak_sampled_free(p, &error)) return false;
   hak_slow_leave();
   if (error != HAK_ERROR_none) hak_die(error, p, 0, site);
@@ -283,6 +292,7 @@ size_t hak_slow_usable(const void *p, const void *site) {
   if (p == NULL) return 0;
   hak_slow_enter(p, site);
   size_t bytes = block_bytes(p);
+  if (HAK_UNLIKELY(bytes == 0) && hak_guarded_holds(p)) bytes = hak_guarded_bytes(p);
   enum hak_error error = bytes != 0 ? HAK_ERROR_none : judge_free(p);
   hak_slow_leave();
   if (bytes == 0) hak_die(error, p, 0, site);
@@ -293,6 +303,7 @@ bool hak_heap_owns(const void *p) {
   uint32_t run = hak_range_run_of(p);
   bool slab = run != HAK_NO_UNIT && hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB;
   if (run != HAK_NO_UNIT) return slab || hak_large_block_of(run, p) != NULL;
+  if (hak_guarded_holds(p)) return hak_guarded_bytes(p) != 0;
   hak_slow_enter(p, __builtin_return_address(0));
   bool owns = hak_big_block_of(p) != NULL;
   hak_slow_leave();

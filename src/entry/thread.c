@@ -15,6 +15,7 @@
 
 #include "cache/magazine.h"
 #include "cache/registry.h"
+#include "entry/guard.h"
 #include "entry/profiling.h"
 #include "entry/slow_path.h"
 #include "hakmem/hakmem.h"
@@ -113,7 +114,7 @@ void hak_process_prepare_for_sandbox(void) {
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_settings.policy_file != NULL) hak_learn_finish_policy();
   if (g_settings.profile_file != NULL || g_settings.profile_table != NULL) hak_profiling_finish();
-  if (hak_setting(crash_report) != 0) hak_crash_enter_sandbox();
+  hak_crash_enter_sandbox();
   if (hak_load(&g_account.lent)) hak_store(&g_settings.profile_frames, 0); /* a kernel call for each page of a stack */
 }
 
@@ -198,6 +199,7 @@ __attribute__((constructor(101))) static void process_starts(void) {
   if (g_settings.cgroup_dir != NULL || !hak_load(&g_allowed)) hak_memory_limit_look();
   if (g_settings.policy_file != NULL) hak_learn_start_policy();
   if (hak_calls_are_sampled()) hak_profiling_begin();
+  if (hak_setting(guard_bytes) != 0) hak_guard_begin();
   if (hak_calls_are_traced()) hak_trace_try();
   if (g_settings.cgroup_dir != NULL) hak_memory_limit_start();
   hak_os_loaded();

@@ -9,11 +9,14 @@
 
 #include "base/bits.h"
 #include "base/fmt.h"
+#include "blocks/guarded.h"
 #include "observe/explain.h"
+#include "observe/guard_report.h"
 #include "os/catch.h"
 #include "os/die.h"
 #include "os/os.h"
 #include "record/profile_images.h"
+#include "tables/settings.h"
 
 static HAK_RARE bool g_sandboxed; /* no file may be opened */
 
@@ -92,17 +95,27 @@ static void say_where_inside(const struct hak_image *image, void *to) {
 /* Prints nothing if HAKMEM itself ends the process: the fatal line is printed already. Prints nothing to a stderr that
  * takes no text within a second: a full pipe must not keep the process from its end. */
 static void report(const struct hak_os_crash *crash) {
-  if (hak_is_dying() || (!g_sandboxed && !hak_os_err_takes_text())) return;
+  bool guard = crash->has_address && hak_guarded_holds(crash->address);
+  if (hak_is_dying() || (!guard && hak_setting(crash_report) == 0)) return;
+  if (!g_sandboxed && !hak_os_err_takes_text()) return;
+  if (guard) hak_guard_report_fault(crash, !g_sandboxed);
+  if (hak_setting(crash_report) == 0) return;
   say_signal(crash);
   struct places places = {{crash->instruction, 0}};
   if (crash->is_fault && crash->has_address) places.address[1] = say_address(crash->address);
   if (!g_sandboxed) hak_images_visit(say_where_inside, &places);
 }
 
+bool hak_crash_is_in_sandbox(void) { return g_sandboxed; }
+
+void hak_crash_begin_guards(void) {
+  hak_os_catch_crash(SIGSEGV, report);
+  hak_os_catch_crash(SIGBUS, report);
+}
+
 void hak_crash_enter_sandbox(void) { g_sandboxed = true; }
 
 void hak_crash_begin(void) {
-  hak_os_catch_crash(SIGSEGV, report);
-  hak_os_catch_crash(SIGBUS, report);
+  hak_crash_begin_guards();
   hak_os_catch_crash(SIGABRT, report);
 }

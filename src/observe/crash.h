@@ -15,8 +15,16 @@
 #ifndef HAK_OBSERVE_CRASH_H
 #define HAK_OBSERVE_CRASH_H
 
+#include <stdbool.h>
+
 /* Installs the handlers. Call at start, if the setting is on. */
 void hak_crash_begin(void);
+
+/* The same for faults at guarded blocks (blocks/guarded.h), whatever crash_report says. */
+void hak_crash_begin_guards(void);
+
+/* True once no file may be opened. */
+bool hak_crash_is_in_sandbox(void);
 
 /* Call before the program enters a sandbox, which may end the process for opening a file. */
 void hak_crash_enter_sandbox(void);

@@ -8,6 +8,7 @@
 
 #include "blocks/big.h"
 #include "blocks/depot.h"
+#include "blocks/guarded.h"
 #include "blocks/large.h"
 #include "cache/magazine.h"
 #include "os/os.h"
@@ -127,6 +128,18 @@ static uint64_t say_unit(struct hak_line *line, uint32_t u, const void *p) {
 
 /* ---- big blocks and foreign memory ---- */
 
+static uint64_t say_guarded(struct hak_line *line, const void *p) {
+  const struct hak_guarded *slot = hak_guarded_near(p);
+  if (slot == NULL || (uintptr_t)p - slot->address >= slot->bytes) {
+    hak_line_text(line, "beside guarded blocks (guard_bytes)");
+    return 0;
+  }
+  bool live = hak_load_acquire(&slot->state) == HAK_GUARDED_LIVE;
+  struct block block = {live ? "live" : "freed", ", guarded", slot->address, slot->bytes, false};
+  say_block(line, &block, p);
+  return 0;
+}
+
 static uint64_t say_big(struct hak_line *line, const void *p) {
   struct hak_big_seen seen = hak_big_identify(p);
   if (seen.bytes == 0) {
@@ -142,5 +155,6 @@ static uint64_t say_big(struct hak_line *line, const void *p) {
 uint64_t hak_explain(struct hak_line *line, const void *p) {
   size_t u = hak_range_unit_of(p);
   bool inside = u < hak_load_acquire(&g_range.units);
-  return inside ? say_unit(line, (uint32_t)u, p) : say_big(line, p);
+  if (inside) return say_unit(line, (uint32_t)u, p);
+  return hak_guarded_holds(p) ? say_guarded(line, p) : say_big(line, p);
 }

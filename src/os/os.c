@@ -72,19 +72,28 @@ size_t hak_os_page_bytes(void) {
   return bytes;
 }
 
-HAK_INLINE long map(void *where, size_t bytes, int extra_flags) {
+HAK_INLINE long map(void *where, size_t bytes, int extra_flags, int access) {
   const int flags = MAP_PRIVATE | MAP_ANONYMOUS | extra_flags;
   tally(HAK_OS_MAP);
-  return HAK_KERNEL(SYS_mmap, where, bytes, PROT_READ | PROT_WRITE, flags, -1, 0);
+  return HAK_KERNEL(SYS_mmap, where, bytes, access, flags, -1, 0);
 }
 
 void *hak_os_map(size_t bytes) {
-  long p = map(NULL, bytes, 0);
+  long p = map(NULL, bytes, 0, PROT_READ | PROT_WRITE);
   return hak_kernel_refused(p) ? NULL : (void *)p;
 }
 
+void *hak_os_reserve(size_t bytes) {
+  long p = map(NULL, bytes, MAP_NORESERVE, PROT_NONE);
+  return hak_kernel_refused(p) ? NULL : (void *)p;
+}
+
+bool hak_os_open(void *p, size_t bytes) { return map(p, bytes, MAP_FIXED, PROT_READ | PROT_WRITE) == (long)p; }
+
+bool hak_os_shut(void *p, size_t bytes) { return map(p, bytes, MAP_FIXED | MAP_NORESERVE, PROT_NONE) == (long)p; }
+
 bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
-  long p = map(where, bytes, MAP_FIXED_NOREPLACE);
+  long p = map(where, bytes, MAP_FIXED_NOREPLACE, PROT_READ | PROT_WRITE);
   if (p == (long)where) return true;
   *taken = !hak_kernel_refused(p) || p == -EEXIST;
   if (!hak_kernel_refused(p)) hak_os_unmap((void *)p, bytes); /* `where` was a hint: an old kernel or an emulator */

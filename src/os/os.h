@@ -31,6 +31,14 @@ size_t hak_os_page_bytes(void);
 /* Maps `bytes` (a multiple of the page) of zero memory at any address. NULL: refused. */
 void *hak_os_map(size_t bytes);
 
+/* Takes `bytes` (a multiple of the page) of addresses that no access reaches. NULL: refused. */
+void *hak_os_reserve(size_t bytes);
+
+/* Opens a part of such addresses: zero memory; shuts the part again, its pages are gone. False: refused, nothing has
+ * changed. Kernel call: mmap. */
+bool hak_os_open(void *p, size_t bytes);
+bool hak_os_shut(void *p, size_t bytes);
+
 /* Maps exactly at `where`, and never over an existing mapping. False: *taken if the addresses are in use, else no
  * memory. */
 bool hak_os_map_at(void *where, size_t bytes, bool *taken);

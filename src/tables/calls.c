@@ -19,7 +19,8 @@ static unsigned as_set(unsigned calls) {
   calls &= ~(unsigned)(HAK_CALLS_COUNTED | HAK_CALLS_SAMPLED);
   if (hak_setting(count_calls) != 0) calls |= HAK_CALLS_COUNTED;
   if (hak_setting(checks) != 0) calls |= HAK_CALLS_CHECKED;
-  return hak_setting(profile) != 0 ? calls | HAK_CALLS_SAMPLED | HAK_CALLS_MARKED : calls;
+  bool sampled = hak_setting(profile) != 0 || hak_setting(guard_bytes) != 0;
+  return sampled ? calls | HAK_CALLS_SAMPLED | HAK_CALLS_MARKED : calls;
 }
 
 /* Repeats until the word agrees with settings that another thread may change meanwhile. */

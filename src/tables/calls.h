@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* calls.h: which observers see every call.
  *
- * what      One word that the slow paths read, made of the settings `count_calls`, `profile` and `checks` and of the
- *           presence of a trace. While an observer is set, each magazine's floor is above its top and its ceiling is 0,
- *           so every call takes the slow path. Sampling raises the floor only: a free tells the sampler nothing.
+ * what      One word that the slow paths read, made of the settings `count_calls`, `profile`, `guard_bytes` and
+ *           `checks` and of the presence of a trace. While an observer is set, each magazine's floor is above its top
+ *           and its ceiling is 0, so every call takes the slow path. Sampling raises the floor only: a free tells the
+ *           sampler nothing.
  *
  *               0 unknown ---settings read---> 1 unobserved | 2 counted | 4 traced | 8 sampled | 16 marked | 32 checked
  *

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* pooled.c: errors at guarded blocks (guard_bytes=1: each block of a page or less is one, while slots are free), and
+ * honest programs: pooled HOW.
+ *
+ * not here  The expected report: pooled_test.py.
+ */
+#include <malloc.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hakmem/hakmem.h"
+
+enum { BYTES = 24, PAGE = 4096, THREADS = 4, ROUNDS = 4000, KEPT = 64 };
+
+static void need(int holds, const char *what) {
+  if (holds) return;
+  printf("wrong: %s\n", what);
+  fflush(stdout);
+  _exit(1);
+}
+
+#define NEED(what) need((what) != 0, #what)
+
+__attribute__((noinline)) static volatile char *take(size_t n) { return malloc(n); }
+__attribute__((noinline)) static void drop(volatile char *p) { free((char *)p); }
+
+/* A block whose page ends behind it; another one lies at the begin of its page. */
+static volatile char *at_end(void) {
+  for (;;) {
+    volatile char *p = take(BYTES);
+    if (((uintptr_t)p + BYTES + 8) % PAGE == 0) return p;
+    drop(p);
+  }
+}
+
+static volatile char *at_begin(void) {
+  for (;;) {
+    volatile char *p = take(BYTES);
+    if ((uintptr_t)p % PAGE == 0) return p;
+    drop(p);
+  }
+}
+
+/* ---- errors ---- */
+
+static void overflow_write(void) { at_end()[BYTES + 8] = 1; }
+static void overflow_read(void) { (void)at_end()[BYTES + 8]; }
+static void underflow_write(void) { at_begin()[-3] = 1; }
+
+static void overflow_found_later(void) {
+  volatile char *p = at_end();
+  p[BYTES + 2] = 1;
+  drop(p);
+}
+
+static void underflow_found_later(void) {
+  volatile char *p = at_end();
+  p[-2] = 1;
+  drop(p);
+}
+
+static void use_after_free_write(void) {
+  volatile char *p = take(BYTES);
+  drop(p);
+  p[3] = 1;
+}
+
+static void use_after_free_read(void) {
+  volatile char *p = take(BYTES);
+  drop(p);
+  (void)p[3];
+}
+
+static void free_twice(void) {
+  volatile char *p = take(BYTES);
+  drop(p);
+  drop(p);
+}
+
+static void *drop_there(void *p) {
+  drop(p);
+  return NULL;
+}
+
+static void free_twice_by_threads(void) {
+  pthread_t thread;
+  volatile char *p = take(BYTES);
+  pthread_create(&thread, NULL, drop_there, (void *)p);
+  pthread_join(thread, NULL);
+  drop(p);
+}
+
+static void free_inside(void) { drop(take(BYTES) + 8); }
+static void free_between(void) { drop(at_end() + BYTES + 8); }
+
+/* ---- honest ---- */
+
+static void sizes(void) {
+  for (size_t n = 0; n <= 2 * PAGE; n += 1 + n / 8) {
+    char *p = malloc(n);
+    NEED(p);
+    NEED((uintptr_t)p % 16 == 0);
+    NEED(malloc_usable_size(p) >= n);
+    memset(p, 7, malloc_usable_size(p));
+    NEED(hak_owns(p));
+    free(p);
+  }
+}
+
+static void other_calls(void) {
+  char *zeros = calloc(3, 40), *aligned = aligned_alloc(256, 512), *grown = malloc(10);
+  for (int i = 0; i < 120; i++) NEED(zeros[i] == 0);
+  NEED((uintptr_t)aligned % 256 == 0);
+  memset(aligned, 1, 512);
+  memcpy(grown, "123456789", 10);
+  for (size_t n = 11; n < 70000; n = n * 3 / 2) {
+    grown = realloc(grown, n);
+    NEED(memcmp(grown, "123456789", 10) == 0);
+  }
+  grown = realloc(grown, 10);
+  NEED(memcmp(grown, "123456789", 10) == 0);
+  free(zeros), free(aligned), free(grown);
+}
+
+static void *churn(void *seed) {
+  char *kept[KEPT] = {NULL};
+  uint32_t state = (uint32_t)(uintptr_t)seed;
+  for (int i = 0; i < ROUNDS; i++) {
+    state = state * 1664525 + 1013904223;
+    char **slot = &kept[state >> 16 & (KEPT - 1)];
+    if (*slot != NULL) need(**slot == (char)(slot - kept), "bytes of a block");
+    free(*slot);
+    *slot = malloc(1 + (state >> 8 & 511));
+    **slot = (char)(slot - kept);
+  }
+  for (int i = 0; i < KEPT; i++) free(kept[i]);
+  return NULL;
+}
+
+static void threads(void) {
+  pthread_t thread[THREADS];
+  for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&thread[i], NULL, churn, (void *)(i + 1));
+  for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+}
+
+static void forks(void) {
+  pthread_t thread[THREADS];
+  for (uintptr_t i = 0; i < THREADS; i++) pthread_create(&thread[i], NULL, churn, (void *)(i + 1));
+  for (int i = 0; i < 20; i++) {
+    int status = 1;
+    pid_t child = fork();
+    if (child == 0) churn((void *)9), _exit(0);
+    waitpid(child, &status, 0);
+    NEED(status == 0);
+  }
+  for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+}
+
+static void at_run_time(void) {
+  NEED(hak_set("guard_bytes", "1") == 0);
+  overflow_write();
+}
+
+static void off_again(void) {
+  NEED(hak_set("guard_bytes", "1") == 0);
+  char *p = malloc(BYTES);
+  NEED(hak_set("guard_bytes", "0") == 0);
+  free(p);
+  churn((void *)3);
+}
+
+static const struct {
+  const char *name;
+  void (*run)(void);
+} way[] = {
+#define WAY(name) {#name, name}
+    WAY(overflow_write), WAY(overflow_read), WAY(underflow_write), WAY(overflow_found_later), WAY(underflow_found_later),
+    WAY(use_after_free_write), WAY(use_after_free_read), WAY(free_twice), WAY(free_twice_by_threads), WAY(free_inside),
+    WAY(free_between), WAY(sizes), WAY(other_calls), WAY(threads), WAY(forks), WAY(at_run_time), WAY(off_again),
+};
+
+int main(int argc, char **argv) {
+  for (size_t i = 0; argc > 1 && i < sizeof way / sizeof way[0]; i++) {
+    if (strcmp(way[i].name, argv[1]) == 0) return way[i].run(), puts("ended"), 0;
+  }
+  return 2;
+}
