@@ -28,7 +28,7 @@ size_t hak_guarded_most(void) { return hak_os_page_bytes(); }
 /* Page 2 i + 1 of the pool is slot i's, the others stay shut. */
 static uintptr_t page_of(uint32_t i) { return g_guarded_pool.first + (2 * (uintptr_t)i + 1) * hak_os_page_bytes(); }
 
-static uint32_t index_of(const struct hak_guarded *slot) { return (uint32_t)(slot - g_guarded.slot); }
+static uint32_t slot_number(const struct hak_guarded *slot) { return (uint32_t)(slot - g_guarded.slot); }
 
 /* ---- the ring, under the lock ---- */
 
@@ -77,13 +77,13 @@ static bool make_pool_locked(void) {
 static void wait_in_ring(struct hak_guarded *slot, enum hak_guarded_state state) {
   lock_guarded();
   hak_store_release(&slot->state, state);
-  append_locked(index_of(slot));
+  append_locked(slot_number(slot));
   hak_lock_drop(&g_guarded.lock);
 }
 
 /* ---- take ---- */
 
-static struct hak_guarded *find_slot(void) {
+static struct hak_guarded *begin_slot(void) {
   lock_guarded();
   bool made = g_guarded.slot != NULL || make_pool_locked();
   struct hak_guarded *slot = made && g_guarded.waiting != 0 ? &g_guarded.slot[shift_locked()] : NULL;
@@ -99,9 +99,9 @@ static uintptr_t place_block(uintptr_t page, size_t n, uint32_t chance) {
 
 void *hak_guarded_take(size_t n, uint32_t chance, const struct hak_guarded_stack *taken) {
   size_t page_bytes = hak_os_page_bytes();
-  struct hak_guarded *slot = n <= page_bytes ? find_slot() : NULL;
+  struct hak_guarded *slot = n <= page_bytes ? begin_slot() : NULL;
   if (slot == NULL) return NULL;
-  uintptr_t page = page_of(index_of(slot));
+  uintptr_t page = page_of(slot_number(slot));
   if (!hak_os_open((void *)page, page_bytes)) return wait_in_ring(slot, HAK_GUARDED_EMPTY), NULL;
   slot->bytes = (uint32_t)hak_max(n, 1);
   slot->address = place_block(page, slot->bytes, chance);
@@ -116,13 +116,13 @@ void *hak_guarded_take(size_t n, uint32_t chance, const struct hak_guarded_stack
 /* ---- put ---- */
 
 /* The slot whose page p lies in; NULL: p lies in a page between. */
-static struct hak_guarded *slot_of(const void *p) {
+static struct hak_guarded *slot_at(const void *p) {
   size_t page = ((uintptr_t)p - g_guarded_pool.first) / hak_os_page_bytes();
   return page % 2 == 1 ? &g_guarded.slot[page / 2] : NULL;
 }
 
 uintptr_t hak_guarded_overrun(const struct hak_guarded *slot) {
-  const uint8_t *page = (const uint8_t *)page_of(index_of(slot)), *end = page + hak_os_page_bytes();
+  const uint8_t *page = (const uint8_t *)page_of(slot_number(slot)), *end = page + hak_os_page_bytes();
   const uint8_t *block = (const uint8_t *)slot->address;
   for (const uint8_t *p = block + slot->bytes; p < end; p++) {
     if (*p != PATTERN) return (uintptr_t)p;
@@ -133,7 +133,7 @@ uintptr_t hak_guarded_overrun(const struct hak_guarded *slot) {
   return 0;
 }
 
-static enum hak_error judge(const struct hak_guarded *slot, const void *p, uint32_t state) {
+static enum hak_error judge_put(const struct hak_guarded *slot, const void *p, uint32_t state) {
   if (state == HAK_GUARDED_EMPTY) return HAK_ERROR_released;
   if (slot->address != (uintptr_t)p) return HAK_ERROR_interior;
   return state == HAK_GUARDED_LIVE ? HAK_ERROR_none : HAK_ERROR_double_free;
@@ -142,20 +142,20 @@ static enum hak_error judge(const struct hak_guarded *slot, const void *p, uint3
 /* Of several threads that free one block, one finds it live. */
 static enum hak_error claim(struct hak_guarded *slot, const void *p) {
   lock_guarded();
-  enum hak_error error = judge(slot, p, hak_load(&slot->state));
+  enum hak_error error = judge_put(slot, p, hak_load(&slot->state));
   if (error == HAK_ERROR_none) hak_store_release(&slot->state, HAK_GUARDED_CHANGING);
   hak_lock_drop(&g_guarded.lock);
   return error;
 }
 
 enum hak_error hak_guarded_put(void *p, const struct hak_guarded_stack *freed) {
-  struct hak_guarded *slot = slot_of(p);
+  struct hak_guarded *slot = slot_at(p);
   enum hak_error error = slot != NULL ? claim(slot, p) : HAK_ERROR_released;
   if (error != HAK_ERROR_none) return error;
   bool whole = hak_guarded_overrun(slot) == 0;
   if (whole) slot->freed = *freed;
   else return hak_store_release(&slot->state, HAK_GUARDED_LIVE), HAK_ERROR_overrun;
-  bool shut = hak_os_shut((void *)page_of(index_of(slot)), hak_os_page_bytes());
+  bool shut = hak_os_shut((void *)page_of(slot_number(slot)), hak_os_page_bytes());
   if (shut) wait_in_ring(slot, HAK_GUARDED_FREED);
   else hak_store_release(&slot->state, HAK_GUARDED_FREED); /* lost: a late use would reach the next block */
   return HAK_ERROR_none;
@@ -164,7 +164,7 @@ enum hak_error hak_guarded_put(void *p, const struct hak_guarded_stack *freed) {
 /* ---- questions ---- */
 
 size_t hak_guarded_bytes(const void *p) {
-  const struct hak_guarded *slot = slot_of(p);
+  const struct hak_guarded *slot = slot_at(p);
   bool live = slot != NULL && hak_load_acquire(&slot->state) == HAK_GUARDED_LIVE && slot->address == (uintptr_t)p;
   return live ? slot->bytes : 0;
 }

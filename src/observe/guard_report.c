@@ -21,12 +21,12 @@ struct error {
 
 /* ---- lines ---- */
 
-static void begin_line(struct hak_line *line) {
+static void begin_said(struct hak_line *line) {
   hak_line_start(line);
   hak_line_text(line, "hakmem: guard: ");
 }
 
-static void end_line(struct hak_line *line) {
+static void end_said(struct hak_line *line) {
   hak_line_text(line, "\n");
   hak_os_write_err(line->text, line->used);
 }
@@ -34,7 +34,7 @@ static void end_line(struct hak_line *line) {
 static bool is_freed(const struct hak_guarded *slot) { return slot->freed.depth != 0; }
 
 /* ", 8 B into a freed block of 24 B" */
-static void say_place(struct hak_line *line, const struct error *error) {
+static void say_distance(struct hak_line *line, const struct error *error) {
   uintptr_t p = error->address, from = error->slot->address, end = from + error->slot->bytes;
   hak_line_text(line, ", ");
   hak_line_dec(line, p < from ? from - p : p < end ? p - from : p - end);
@@ -46,13 +46,13 @@ static void say_place(struct hak_line *line, const struct error *error) {
 
 static void say_error(const struct error *error) {
   struct hak_line line;
-  begin_line(&line);
+  begin_said(&line);
   hak_line_text(&line, error->kind);
   hak_line_text(&line, ": ");
   hak_line_text(&line, error->event);
   hak_line_hex(&line, error->address);
-  if (error->slot != NULL) say_place(&line, error);
-  end_line(&line);
+  if (error->slot != NULL) say_distance(&line, error);
+  end_said(&line);
 }
 
 /* Stacks of more than eight frames take further lines with the same words. */
@@ -60,7 +60,7 @@ static void say_stack(const char *what, const struct hak_guarded_stack *stack) {
   enum { A_LINE = 8 };
   for (uint32_t n = 0; n < hak_min(stack->depth, HAK_GUARDED_FRAMES); n += A_LINE) {
     struct hak_line line;
-    begin_line(&line);
+    begin_said(&line);
     hak_line_text(&line, what);
     hak_line_text(&line, ", thread ");
     hak_line_dec(&line, stack->thread);
@@ -69,7 +69,7 @@ static void say_stack(const char *what, const struct hak_guarded_stack *stack) {
       hak_line_text(&line, " ");
       hak_line_hex(&line, stack->frame[i]);
     }
-    end_line(&line);
+    end_said(&line);
   }
 }
 
@@ -85,7 +85,7 @@ static bool lies_in(const struct hak_image *image, const struct hak_guarded_stac
 static void say_image(const struct hak_image *image) {
   enum { PATH_SHOWN = 250 };
   struct hak_line line;
-  begin_line(&line);
+  begin_said(&line);
   hak_line_text(&line, "image ");
   hak_line_hex(&line, image->first);
   hak_line_text(&line, " to ");
@@ -96,7 +96,7 @@ static void say_image(const struct hak_image *image) {
   hak_line_hex_bytes(&line, image->id, image->id_bytes);
   hak_line_text(&line, ", ");
   hak_line_clipped(&line, image->path, PATH_SHOWN);
-  end_line(&line);
+  end_said(&line);
 }
 
 static void say_image_of(const struct hak_image *image, void *to) {
@@ -108,7 +108,7 @@ static void say_image_of(const struct hak_image *image, void *to) {
 
 /* ---- the report ---- */
 
-static void report(struct error *error, bool images) {
+static void say_all(struct error *error, bool images) {
   say_error(error);
   say_stack(error->now_is, error->now);
   if (error->slot != NULL) {
@@ -129,7 +129,7 @@ void hak_guard_report_fault(const struct hak_os_crash *crash, bool images) {
   const char *event = crash->writes ? "write to " : crash->reads ? "read of " : "access to ";
   struct error error = {NULL, event, (uintptr_t)crash->address, hak_guarded_near(crash->address), "faulted", &now};
   error.kind = kind_of_fault(error.slot, error.address);
-  report(&error, images);
+  say_all(&error, images);
 }
 
 void hak_guard_report_free(enum hak_error error, const void *p, const struct hak_guarded_stack *now) {
@@ -140,5 +140,5 @@ void hak_guard_report_free(enum hak_error error, const void *p, const struct hak
     found.kind = found.address < found.slot->address ? "underflow" : "overflow";
     found.event = "found at the block's free, write to ";
   }
-  report(&found, !hak_crash_is_in_sandbox());
+  say_all(&found, !hak_crash_is_in_sandbox());
 }
