@@ -287,3 +287,22 @@ def numbers(option: str, text: str, most: int) -> list[int]:
         kind = "even numbers" if option == "--threads" else "numbers"
         raise Refusal(f"{option} {text}: expected {kind} up to {most}, with commas")
     return found
+
+
+@app.command(epilog="Exit status: 0 the table was printed; 2 bad usage, no compiler, or an allocator that did not serve; 130 after Ctrl-C.")
+def bugs(
+    runs: Annotated[int, typer.Option(min=1, max=1000, metavar="N", help="Runs of each error on each allocator.")] = 5,
+    allocators: Annotated[Optional[str], typer.Option(help="Only these, with commas: hakmem,glibc,...", metavar="NAMES")] = None,
+    peer: Annotated[Optional[list[str]], typer.Option(help="A further library.", metavar="NAME=FILE")] = None,
+    build: BuildFolder = None,
+    library: OtherLibrary = None,
+) -> int:
+    """Make each of 25 errors of memory in a process of its own, on every allocator: which are found, and when.
+
+    At once: the process ends at the error. Later: it ends within the next 10,000 requests. Passes: it goes on, and says
+    what it damaged or read.
+    """
+    from hakmem.process.places import find_library
+    from hakmem_lab.bugs.table import show_bugs
+
+    return show_bugs(find_library(build, library), peer or [], allocators, runs)
