@@ -191,6 +191,19 @@ static void read_anew(void) {
   if (before != NULL) hak_os_unmap(before, pages_for(sizeof *before));
 }
 
+/* Two threads may give them at a time: the second list goes. */
+void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned count) {
+  struct module_list *list = count <= HAK_UNWIND_MODULES ? hak_os_map(pages_for(sizeof *list)) : NULL;
+  if (list == NULL) return;
+  list->count = count;
+  memcpy(list->module, modules, count * sizeof *modules);
+  hak_lock_take(&g_unwind_modules.lock);
+  bool taken = g_unwind_modules.list == NULL;
+  if (taken) g_unwind_modules.list = list;
+  hak_lock_drop(&g_unwind_modules.lock);
+  if (!taken) hak_os_unmap(list, pages_for(sizeof *list));
+}
+
 /* ---- when to read ---- */
 
 enum { DUE_MOST = 1024 };

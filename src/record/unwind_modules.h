@@ -40,6 +40,10 @@ struct hak_unwind_module {
  * lock is held. */
 bool hak_unwind_module_at(uint64_t pc, bool bare, struct hak_unwind_module *module);
 
+/* Takes these modules, by rising addresses, which stay loaded: for a process that must not read the list. Without effect
+ * if it was read. Copies them into memory of its own. */
+void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned count);
+
 /* Changes when a module is no longer where it was: what was computed from its tables is void. */
 uint64_t hak_unwind_generation(void);
 
