@@ -28,7 +28,7 @@ from hakmem.base.stop import stops
 from hakmem.base.streams import show_progress
 from hakmem.reading.living import refuse_if_ending, refuse_if_gone
 from hakmem.reading.loaded import stay_loaded
-from hakmem.reading.tables import PT_LOAD, Changed, Memory, Tables, segments_of
+from hakmem.reading.tables import PT_LOAD, Changed, Memory, Tables, note_in, segments_of
 
 PT_EH_FRAME = 0x6474E550  # PT_GNU_EH_FRAME
 MARK_BYTES = 16
@@ -56,8 +56,9 @@ def tables_of(memory: Memory, base: int) -> bytes:
 
 
 def modules_of(memory: Memory) -> list[bytes]:
-    """The code of images that stay loaded, as rows of struct hak_unwind_module, by rising addresses."""
-    paths, rows, start = stay_loaded(memory), [], 0
+    """The code of images that stay loaded, HAKMEM's among them, as rows of struct hak_unwind_module, by rising addresses."""
+    own = memory.area_of(note_in(memory)[0])
+    paths, rows, start = stay_loaded(memory) | {own.path if own else ""}, [], 0
     for area in memory.areas:
         if area.path in paths:
             start = area.first if area.offset == 0 else start
