@@ -214,7 +214,7 @@ static HAK_NOINLINE bool learn_rule(struct walk *walk, struct hak_unwind_rule *r
   struct hak_unwind_module module;
   *rule = (struct hak_unwind_rule){.cfa = HAK_CFA_CHAIN};
   if (!hak_unwind_module_at(walk->pc - !walk->exact, walk->bare, &module)) return false;
-  walk->generation = hak_unwind_generation();
+  walk->generation = hak_unwind_generation(walk->bare);
   learn_in(walk, &module, rule);
   keep_rule(key_of(walk), rule);
   return true;
@@ -304,22 +304,67 @@ static void begin_walk(struct walk *walk, bool bare) {
   walk->low = walk->sp;
   walk->end = end_of_stack(walk->sp, bare);
   walk->bare = bare;
-  walk->generation = hak_unwind_generation();
+  walk->generation = hak_unwind_generation(bare);
 }
 
 /* ---- walks ---- */
 
+struct frames {
+  uint64_t *frame;
+  unsigned depth, most, own;
+  uint64_t site;
+};
+enum { OWN_MOST = 24 };
+
+/* False: enough of them. */
+HAK_INLINE bool note_frame(struct frames *to, uint64_t pc) {
+  if (HAK_LIKELY(to->depth != 0) || pc == to->site) {
+    to->frame[to->depth++] = pc;
+    return to->depth < to->most;
+  }
+  return to->own++ < OWN_MOST;
+}
+
+HAK_INLINE bool is_outside(uintptr_t at, uintptr_t low, uintptr_t room) { return at - low > room; }
+
+/* Frames whose rule is known and of the two usual kinds, on the part of the stack that is known to be readable: the walk's
+ * registers stay in registers. Stops before any other frame. False: enough, or the outermost. */
+static bool pass_usual_frames(struct walk *walk, struct frames *to) {
+  enum { KIND = 7 | 3 << 3 };
+  const struct cache *cache = hak_load_acquire(&g_unwind.cache);
+  const uintptr_t low = walk->low, word = sizeof(uintptr_t), generation = walk->generation << 48;
+  if (cache == NULL || walk->exact || walk->end - low < word) return true;
+  const uintptr_t room = walk->end - low - word;
+  uintptr_t pc = walk->pc, sp = walk->sp, fp = walk->fp, other = walk->other;
+  bool more = true;
+  while (more) {
+    uint64_t key = (pc - 1) ^ generation, rule = cached_rule(&cache->row[home_of_key(cache, key)], key);
+    unsigned kind = rule & KIND;
+    intptr_t fp_at = unpack_signed(rule, FP_SHIFT, SAVED_BITS), other_at = unpack_signed(rule, OTHER_SHIFT, SAVED_BITS);
+    uintptr_t cfa = kind == HAK_CFA_SP ? sp : fp;
+    cfa += (uintptr_t)(intptr_t)unpack_signed(rule, AT_SHIFT, AT_BITS) * word;
+    uintptr_t fp_in = cfa + (uintptr_t)fp_at * word, other_in = cfa + (uintptr_t)other_at * word;
+    bool usual = kind == HAK_CFA_SP || kind == HAK_CFA_FP;
+    if (!usual || cfa <= sp || cfa % word != 0 || (!HAK_ARCH_CALL_PUSHES && other_at == 0)) break;
+    if (is_outside(cfa - word, low, room) || is_outside(fp_in, low, room) || is_outside(other_in, low, room)) break;
+    if (fp_at != 0) fp = *(const uintptr_t *)fp_in;
+    if (other_at != 0) other = *(const uintptr_t *)other_in;
+    pc = hak_arch_unsigned(HAK_ARCH_CALL_PUSHES ? *(const uintptr_t *)(cfa - word) : other);
+    sp = cfa;
+    more = pc != 0 && note_frame(to, pc);
+  }
+  walk->pc = pc, walk->sp = sp, walk->fp = fp, walk->other = other;
+  return more;
+}
+
 unsigned hak_unwind(uint64_t *frames, unsigned most, uint64_t site, bool bare) {
-  enum { OWN_MOST = 24 };
   struct walk walk = {.exact = true};
-  unsigned depth = 0, own = 0;
+  struct frames to = {.frame = frames, .most = most, .site = site};
   HAK_ARCH_HERE(walk.pc, walk.sp, walk.fp, walk.other);
   begin_walk(&walk, bare);
-  while (depth < most && go_outwards(&walk)) {
-    if (depth != 0 || walk.pc == site) frames[depth++] = walk.pc;
-    else if (own++ == OWN_MOST) break;
+  while (go_outwards(&walk) && note_frame(&to, walk.pc) && pass_usual_frames(&walk, &to)) {
   }
-  return depth;
+  return to.depth;
 }
 
 unsigned hak_unwind_chain(uint64_t *frames, unsigned most, const void *frame, bool bare) {

@@ -28,11 +28,9 @@ static HAK_RARE struct {
   struct hak_lock lock;
   struct module_list *list; /* NULL: not read yet */
   uint64_t generation;
-  uint32_t opens;        /* g_loaded_opens when last looked at */
+  uint32_t opens, looked; /* g_loaded_opens when an unknown instruction came; when all were looked at */
   uint32_t unknown, due; /* instructions in no module since the list was read; at how many it is read again */
 } g_unwind_modules;
-
-uint64_t hak_unwind_generation(void) { return hak_load(&g_unwind_modules.generation); }
 
 /* ---- reading ---- */
 
@@ -204,6 +202,15 @@ void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned c
   if (!taken) hak_os_unmap(list, pages_for(sizeof *list));
 }
 
+/* True if the module's tables are the ones that were found. */
+static bool is_still_there(const struct hak_unwind_module *module) {
+  const char *header = (const char *)(uintptr_t)module->table.header, *last = header + sizeof module->mark - 1;
+  const uintptr_t word = ~(uintptr_t)7;
+  bool readable = hak_os_is_readable((const void *)((uintptr_t)header & word)) &&
+                  hak_os_is_readable((const void *)((uintptr_t)last & word));
+  return readable && memcmp(header, module->mark, sizeof module->mark) == 0;
+}
+
 /* ---- when to read ---- */
 
 enum { DUE_MOST = 1024 };
@@ -229,17 +236,34 @@ static bool read_for(uint64_t pc, struct hak_unwind_module *module) {
   return found;
 }
 
-/* True if the module's tables are the ones that were found. */
-static bool is_still_there(const struct hak_unwind_module *module) {
-  const char *header = (const char *)(uintptr_t)module->table.header, *last = header + sizeof module->mark - 1;
-  const uintptr_t word = ~(uintptr_t)7;
-  bool readable = hak_os_is_readable((const void *)((uintptr_t)header & word)) &&
-                  hak_os_is_readable((const void *)((uintptr_t)last & word));
-  return readable && memcmp(header, module->mark, sizeof module->mark) == 0;
-}
-
 bool hak_unwind_module_at(uint64_t pc, bool bare, struct hak_unwind_module *module) {
   bool found = find_known(pc, module), has_table = found && module->table.header != 0;
   if (bare || (has_table && is_still_there(module))) return found;
   return has_table || is_reading_due() ? read_for(pc, module) : found;
+}
+
+static bool copy_module(unsigned n, struct hak_unwind_module *module) {
+  hak_lock_take(&g_unwind_modules.lock);
+  const struct module_list *list = g_unwind_modules.list;
+  bool has = list != NULL && n < list->count;
+  if (has) *module = list->module[n];
+  hak_lock_drop(&g_unwind_modules.lock);
+  return has;
+}
+
+static bool are_all_there(void) {
+  struct hak_unwind_module module;
+  for (unsigned n = 0; copy_module(n, &module); n++) {
+    if (module.table.header != 0 && !is_still_there(&module)) return false;
+  }
+  return true;
+}
+
+uint64_t hak_unwind_generation(bool bare) {
+  uint32_t opens = hak_load(&g_loaded_opens);
+  if (HAK_UNLIKELY(!bare && opens != hak_load(&g_unwind_modules.looked))) {
+    hak_store(&g_unwind_modules.looked, opens);
+    if (!are_all_there()) read_anew();
+  }
+  return hak_load(&g_unwind_modules.generation);
 }

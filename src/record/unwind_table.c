@@ -19,25 +19,29 @@ struct cursor {
 
 static bool has_more(const struct cursor *from) { return from->at < from->end; }
 
-static uint64_t take_bytes(struct cursor *from, unsigned n) {
-  uint64_t value = 0;
-  if ((size_t)(from->end - from->at) < n) {
-    from->at = from->end;
-    return 0;
-  }
-  memcpy(&value, from->at, n);
-  from->at += n;
-  return value;
+static bool skips(struct cursor *from, size_t n) {
+  bool has = (size_t)(from->end - from->at) >= n;
+  from->at = has ? from->at + n : from->end;
+  return has;
 }
 
-static uint8_t take_byte(struct cursor *from) { return has_more(from) ? *from->at++ : 0; }
+#define TAKE_WORD(name, type)                       \
+  static type name(struct cursor *from) {           \
+    type value;                                     \
+    if (!skips(from, sizeof value)) return 0;       \
+    memcpy(&value, from->at - sizeof value, sizeof value); \
+    return value;                                   \
+  }
+TAKE_WORD(take_byte, uint8_t)
+TAKE_WORD(take_2, uint16_t)
+TAKE_WORD(take_4, uint32_t)
+TAKE_WORD(take_8, uint64_t)
 
 static uint64_t take_leb(struct cursor *from, unsigned *bits) {
-  uint64_t value = 0;
-  uint8_t byte = 0x80;
-  for (*bits = 0; byte >= 0x80 && *bits < 63; *bits += 7) {
+  uint64_t byte = take_byte(from), value = byte & 0x7f;
+  for (*bits = 7; byte >= 0x80 && *bits < 63; *bits += 7) {
     byte = take_byte(from);
-    value |= (uint64_t)(byte & 0x7f) << *bits;
+    value |= (byte & 0x7f) << *bits;
   }
   return value;
 }
@@ -54,22 +58,18 @@ static int64_t take_sleb(struct cursor *from) {
   return (int64_t)(negative ? value | ~(uint64_t)0 << bits : value);
 }
 
-static void skip_bytes(struct cursor *from, uint64_t n) {
-  from->at = n < (size_t)(from->end - from->at) ? from->at + n : from->end;
-}
-
 /* An address in one of the forms that the CIE may choose (DW_EH_PE_): its size, its sign, what it is relative to. */
 enum { ABSOLUTE = 0x00, RELATIVE = 0x10, FORM = 0x0f, OMITTED = 0xff };
 
 static uint64_t take_form(struct cursor *from, unsigned form) {
   switch (form & FORM) {
-    case 0x00: case 0x04: case 0x0c: return take_bytes(from, 8);
+    case 0x00: case 0x04: case 0x0c: return take_8(from);
     case 0x01: return take_uleb(from);
-    case 0x02: return take_bytes(from, 2);
-    case 0x03: return take_bytes(from, 4);
+    case 0x02: return take_2(from);
+    case 0x03: return take_4(from);
     case 0x09: return (uint64_t)take_sleb(from);
-    case 0x0a: return (uint64_t)(int16_t)take_bytes(from, 2);
-    case 0x0b: return (uint64_t)(int32_t)take_bytes(from, 4);
+    case 0x0a: return (uint64_t)(int16_t)take_2(from);
+    case 0x0b: return (uint64_t)(int32_t)take_4(from);
     default: return 0;
   }
 }
@@ -129,9 +129,7 @@ static void define_cfa(struct program *program, uint64_t number, int64_t at) {
 
 /* ---- expressions ---- */
 
-enum { DEREF = 0x06, BREG = 0x70, LAST_BREG = 0x8f };
-
-static bool is_register(uint8_t op, unsigned number) { return op == BREG + number; }
+enum { DEREF = 0x06, BREG = 0x70 };
 
 /* The CFA of a stub of the procedure linkage table: 8 bytes higher behind its push, at byte n of 16.
  * breg7 8; breg16 0; lit15; and; litN; ge; lit3; shl; plus */
@@ -155,20 +153,20 @@ static void define_cfa_by(struct program *program, struct cursor from) {
   uint8_t op = take_byte(&from);
   program->now.at = take_sleb(&from);
   bool is_word = take_byte(&from) == DEREF && !has_more(&from);
-  program->now.cfa = is_register(op, HAK_ARCH_DWARF_FP) && is_word ? HAK_CFA_AT_FP : HAK_CFA_NONE;
+  program->now.cfa = op == BREG + HAK_ARCH_DWARF_FP && is_word ? HAK_CFA_AT_FP : HAK_CFA_NONE;
 }
 
 static void save_by(struct program *program, uint64_t number, struct cursor from) {
   uint8_t op = take_byte(&from);
   int64_t at = take_sleb(&from);
-  bool known = is_register(op, HAK_ARCH_DWARF_FP) && !has_more(&from);
+  bool known = op == BREG + HAK_ARCH_DWARF_FP && !has_more(&from);
   save_register(program, number, known ? SAVED_AT_FP : LOST, at);
 }
 
 static struct cursor take_block(struct cursor *from) {
   uint64_t bytes = take_uleb(from);
   struct cursor block = {from->at, from->at};
-  skip_bytes(from, bytes);
+  skips(from, bytes);
   block.end = from->at;
   return block;
 }
@@ -223,8 +221,7 @@ static void save_one(struct program *program, uint8_t op, struct cursor *from) {
 static bool changes_frame(struct program *program, uint8_t op, struct cursor *from) {
   switch (op) {
     case DEF_CFA: case DEF_CFA_REGISTER: case DEF_CFA_OFFSET: case DEF_CFA_SIGNED: case DEF_CFA_OFFSET_SIGNED:
-      define_frame(program, op, from);
-      return true;
+      return define_frame(program, op, from), true;
     case DEF_CFA_BY: define_cfa_by(program, take_block(from)); return true;
     case OFFSET_EXTENDED: case RESTORE_EXTENDED: case GONE: case SAME: case MOVED: case SAVE_BY: case OFFSET_SIGNED:
     case VALUE_OFFSET: case VALUE_OFFSET_SIGNED: case VALUE_BY: save_one(program, op, from); return true;
@@ -238,8 +235,8 @@ static void run_other(struct program *program, uint8_t op, struct cursor *from) 
   switch (op) {
     case 0: case SIGNED_RETURN: break;
     case ADVANCE_1: program->reached += take_byte(from) * program->code_align; break;
-    case ADVANCE_2: program->reached += take_bytes(from, 2) * program->code_align; break;
-    case ADVANCE_4: program->reached += take_bytes(from, 4) * program->code_align; break;
+    case ADVANCE_2: program->reached += take_2(from) * program->code_align; break;
+    case ADVANCE_4: program->reached += take_4(from) * program->code_align; break;
     case ARGUMENTS: take_uleb(from); break;
     default: program->broken = true; break; /* SET_LOC, and what came later */
   }
@@ -295,7 +292,7 @@ static void take_letters(struct common *common, struct program *program, const u
 static bool take_common(struct common *common, struct program *program, struct cursor from) {
   enum { OLD = 1, NEW = 3 };
   *common = (struct common){.pointer = ABSOLUTE};
-  uint32_t id = (uint32_t)take_bytes(&from, 4);
+  uint32_t id = take_4(&from);
   uint8_t version = take_byte(&from);
   if (id != 0 || (version != OLD && version != NEW)) return false;
   const uint8_t *letters = from.at;
@@ -317,7 +314,7 @@ static bool run_function(const struct hak_unwind_table *table, uint64_t record, 
   struct common common;
   struct cursor from = record_at(table, record);
   if (!has_more(&from)) return false;
-  uint64_t here = (uintptr_t)from.at, back = take_bytes(&from, 4);
+  uint64_t here = (uintptr_t)from.at, back = take_4(&from);
   if (back == 0 || !take_common(&common, program, record_at(table, here - back))) return false;
   uint64_t first = take_pointer(&from, common.pointer), bytes = take_form(&from, common.pointer);
   if (pc - first >= bytes) return false;
@@ -353,11 +350,7 @@ static uint8_t cfa_of(const struct state *state) {
   return HAK_ARCH_CALL_PUSHES && state->base == HAK_ARCH_DWARF_OTHER ? HAK_CFA_OTHER : HAK_CFA_NONE;
 }
 
-static bool is_outermost(const struct state *state) {
-  return state->saved[HAK_ARCH_CALL_PUSHES ? RETURN : OTHER].kind == UNDEFINED;
-}
-
-/* True if the return address lies where calls write it. On AArch64 it is a register like others. */
+/* True if the return address lies where calls write it. */
 static bool returns_usually(const struct state *state) {
   const struct saved *saved = &state->saved[RETURN];
   return !HAK_ARCH_CALL_PUSHES || (saved->kind == SAVED_AT_CFA && saved->at == -8);
@@ -369,7 +362,7 @@ static void make_rule(const struct program *program, struct hak_unwind_rule *rul
   take_saved(state, &state->saved[FP], &rule->fp, &rule->fp_lost);
   take_saved(state, &state->saved[OTHER], &rule->other, &rule->other_lost);
   if (!to_words(state->at, &rule->at) || !returns_usually(state)) rule->cfa = HAK_CFA_NONE;
-  if (is_outermost(state)) rule->cfa = HAK_CFA_END;
+  if (state->saved[HAK_ARCH_CALL_PUSHES ? RETURN : OTHER].kind == UNDEFINED) rule->cfa = HAK_CFA_END;
   if (program->signal) rule->cfa = HAK_CFA_SIGNAL;
 }
 
@@ -399,7 +392,11 @@ static uint64_t find_record(const struct hak_unwind_table *table, uint64_t pc) {
 }
 
 void hak_unwind_rule_at(const struct hak_unwind_table *table, uint64_t pc, struct hak_unwind_rule *rule) {
-  struct program program = {.depth = 0};
+  struct program program;
+  program.depth = 0;
+  program.broken = program.signal = false;
+  program.reached = 0;
+  memset(&program.now, 0, sizeof program.now);
   *rule = (struct hak_unwind_rule){.cfa = HAK_CFA_NONE};
   uint64_t record = table->header != 0 ? find_record(table, pc) : 0;
   if (record != 0 && run_function(table, record, pc, &program)) make_rule(&program, rule);

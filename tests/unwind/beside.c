@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "os/loaded.h"
 #include "record/unwind.h"
 
 enum { MOST = 128, WITH_OWN = MOST + 16, TOLD = 8 };
@@ -122,6 +123,20 @@ __attribute__((visibility("default"))) void *calloc(size_t count_of, size_t n) {
 __attribute__((visibility("default"))) void *realloc(void *p, size_t n) {
   look(__builtin_return_address(0));
   return __libc_realloc(p, n);
+}
+
+void *__libc_memalign(size_t align, size_t n);
+void __libc_free(void *p);
+__attribute__((visibility("default"))) void free(void *p) { __libc_free(p); }
+__attribute__((visibility("default"))) void *memalign(size_t align, size_t n) { return __libc_memalign(align, n); }
+__attribute__((visibility("default"))) void *aligned_alloc(size_t align, size_t n) { return __libc_memalign(align, n); }
+
+/* As HAKMEM's, which counts them (api/dlopen.c). */
+__attribute__((visibility("default"))) void *dlopen(const char *path, int mode) {
+  static void *(*next)(const char *, int);
+  if (next == NULL) next = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
+  __atomic_fetch_add(&g_loaded_opens, 1, __ATOMIC_RELAXED);
+  return next(path, mode);
 }
 
 static __attribute__((destructor)) void tell_all(void) {
