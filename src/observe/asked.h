@@ -8,15 +8,16 @@
  *               asker: answer = 0, how, modules, then g_account.asked = 1 | 2
  *               next slow path of any thread: asked = 0; profile = on | off; answer = 1 done | 2 refused
  *
- *           Blocks from before the request have no sample. A fork's child ends the sampling. In a sandbox, which may end
- *           the process for any kernel call that malloc does not make, stacks are walked without one. The asker sees a
- *           sandbox that this process was not told of, asks for `bare`, and writes which modules there are, of those that
- *           the program cannot close: the list of them is a file. There a child of a process of one thread samples on.
+ *           Blocks from before the request have no sample. A fork's child ends the sampling. In a sandbox, which may
+ *           end the process for any kernel call that malloc does not make, stacks are walked without one. The asker
+ *           sees a sandbox that this process was not told of, asks for `bare`, and writes which modules there are,
+ *           of those that the program cannot close: the list of them is a file. There a child of a process of one
+ *           thread samples on.
  * owner     g_asked: the asker, until `asked` is 0 again.
  * orders    `asked` is written last, and exchanged for 0 (cache/account.h); `answer` is stored with release.
  * failure   A program that runs with raised rights refuses. A program without slow paths does not answer. Not guarded
  *           against: a sandbox that is entered by a bare kernel call after the asker looked, which may end the process
- *           for the check of a page, and a stack with less than 2 KiB left.
+ *           for the check of a page, and a stack with less than 3 KiB left.
  * not here  The asker: cli/hakmem/reading/asking.py. The setting's other sources: tables/settings.h.
  */
 #ifndef HAK_OBSERVE_ASKED_H

@@ -106,8 +106,8 @@ static size_t cache_bytes(uint64_t rows) {
   return hak_round_up(sizeof(struct cache) + rows * sizeof(struct cached), hak_os_page_bytes());
 }
 
-/* Publishes a cache of so many rows, with those of the cache before. That one stays mapped, as another thread may read it,
- * but without its pages: it reads as empty. */
+/* Publishes a cache of so many rows, with those of the cache before. That one stays mapped, as another thread may read
+ * it: a third of what the new one has, at most. */
 static struct cache *grow_cache(struct cache *before, uint64_t rows) {
   struct cache *cache = hak_os_map(cache_bytes(rows)), *now = before;
   if (cache == NULL) return before;
@@ -202,22 +202,16 @@ static bool is_signal_return(const struct walk *walk) {
   return !walk->bare && hak_os_peek(here, walk->pc, sizeof code) && memcmp(here, code, sizeof code) == 0;
 }
 
-/* By the tables of the module, in which the thread runs. */
-static void learn_in(const struct walk *walk, const struct hak_unwind_module *module, struct hak_unwind_rule *rule) {
-  hak_unwind_rule_at(&module->table, walk->pc - !walk->exact, rule);
-  if (rule->cfa != HAK_CFA_NONE) return;
-  rule->cfa = is_signal_return(walk) ? HAK_CFA_SIGNAL : HAK_CFA_CHAIN;
-}
-
-/* False: pc is in no code. */
+/* By the tables of the module, in which the thread runs. False: pc is in no known code. */
 static HAK_NOINLINE bool learn_rule(struct walk *walk, struct hak_unwind_rule *rule) {
   struct hak_unwind_module module;
-  *rule = (struct hak_unwind_rule){.cfa = HAK_CFA_CHAIN};
-  if (!hak_unwind_module_at(walk->pc - !walk->exact, walk->bare, &module)) return false;
+  bool known = hak_unwind_module_at(walk->pc - !walk->exact, walk->bare, &module);
+  *rule = (struct hak_unwind_rule){.cfa = HAK_CFA_NONE};
+  if (known) hak_unwind_rule_at(&module.table, walk->pc - !walk->exact, rule);
+  if (rule->cfa == HAK_CFA_NONE) rule->cfa = is_signal_return(walk) ? HAK_CFA_SIGNAL : HAK_CFA_CHAIN;
   walk->generation = hak_unwind_generation(walk->bare);
-  learn_in(walk, &module, rule);
-  keep_rule(key_of(walk), rule);
-  return true;
+  if (known) keep_rule(key_of(walk), rule);
+  return known;
 }
 
 HAK_INLINE bool rule_of(struct walk *walk, struct hak_unwind_rule *rule) {
@@ -280,8 +274,9 @@ HAK_INLINE bool pass_frame(struct walk *walk, const struct hak_unwind_rule *rule
   uintptr_t from = rule->cfa == HAK_CFA_AT_FP ? fp : cfa;
   bool returns = HAK_ARCH_CALL_PUSHES || rule->other != 0 || walk->leaf;
   if (!returns || cfa < walk->sp || (cfa == walk->sp && !walk->leaf)) return false;
-  if (rule->cfa == HAK_CFA_AT_FP && !read_word(walk, fp + (uintptr_t)(intptr_t)rule->fp * sizeof fp, &walk->fp)) return false;
-  if (rule->cfa != HAK_CFA_AT_FP && !take_back(walk, from, rule->fp, rule->fp_lost, &walk->fp)) return false;
+  bool at_fp = rule->cfa == HAK_CFA_AT_FP; /* there a distance of 0 is one */
+  if (at_fp && !read_word(walk, from + (uintptr_t)(intptr_t)rule->fp * sizeof fp, &walk->fp)) return false;
+  if (!at_fp && !take_back(walk, from, rule->fp, rule->fp_lost, &walk->fp)) return false;
   if (!take_back(walk, from, rule->other, rule->other_lost, &walk->other)) return false;
   walk->pc = walk->other;
   if (HAK_ARCH_CALL_PUSHES && !read_word(walk, cfa - sizeof cfa, &walk->pc)) return false;
@@ -291,7 +286,8 @@ HAK_INLINE bool pass_frame(struct walk *walk, const struct hak_unwind_rule *rule
   return walk->pc != 0;
 }
 
-/* To the caller; false: there is none, or it cannot be found. Code of which nothing is known may have a frame pointer. */
+/* To the caller; false: there is none, or it cannot be found. Code of which nothing is known may have a frame
+ * pointer. */
 HAK_INLINE bool go_outwards(struct walk *walk) {
   struct hak_unwind_rule rule;
   rule_of(walk, &rule);
@@ -327,8 +323,8 @@ HAK_INLINE bool note_frame(struct frames *to, uint64_t pc) {
 
 HAK_INLINE bool is_outside(uintptr_t at, uintptr_t low, uintptr_t room) { return at - low > room; }
 
-/* Frames whose rule is known and of the two usual kinds, on the part of the stack that is known to be readable: the walk's
- * registers stay in registers. Stops before any other frame. False: enough, or the outermost. */
+/* Frames whose rule is known and of the two usual kinds, on the part of the stack that is known to be readable: the
+ * walk's registers stay in registers. Stops before any other frame. False: enough, or the outermost. */
 static bool pass_usual_frames(struct walk *walk, struct frames *to) {
   enum { KIND = 7 | 3 << 3 };
   const struct cache *cache = hak_load_acquire(&g_unwind.cache);

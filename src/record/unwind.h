@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* unwind.h: the walk of this thread's stack.
  *
- * what      From the caller outwards, a frame at a time. Where the frame lies depends on the instruction alone, so it is
- *           found in the module's tables once and remembered by return address: some thirty instructions a frame.
+ * what      From the caller outwards, a frame at a time. Where the frame lies depends on the instruction alone, so it
+ *           is found in the module's tables once and remembered by return address: some forty instructions a frame.
  *
  *               pc --cache--> rule: CFA, where fp is ----> sp = CFA, pc = the return address, fp
  *                    \--- new: unwind_modules.h, unwind_table.h -> cache

@@ -109,7 +109,8 @@ static bool lengthens_last(struct module_list *list, const struct hak_map *map) 
 static void add_code(struct reading *reading, const struct hak_map *map) {
   struct module_list *list = reading->list;
   if (!reading->parsed) parse_head(reading);
-  bool in_file = map->first >= reading->image_first && map->end <= hak_round_up(reading->image_end, hak_os_page_bytes());
+  uint64_t image_end = hak_round_up(reading->image_end, hak_os_page_bytes());
+  bool in_file = map->first >= reading->image_first && map->end <= image_end;
   if (!in_file && lengthens_last(list, map)) return;
   if (list->count == HAK_UNWIND_MODULES) return;
   struct hak_unwind_module *module = &list->module[list->count++];
@@ -128,19 +129,19 @@ static void take_mapping(const struct hak_map *map, void *to) {
   if (map->executable) add_code(reading, map);
 }
 
-static size_t pages_for(size_t bytes) { return hak_round_up(bytes, hak_os_page_bytes()); }
+static size_t bytes_in_pages(size_t bytes) { return hak_round_up(bytes, hak_os_page_bytes()); }
 
 /* NULL: no memory. */
 static struct module_list *read_modules(void) {
-  struct module_list *list = hak_os_map(pages_for(sizeof *list));
-  struct reading *reading = list != NULL ? hak_os_map(pages_for(sizeof *reading)) : NULL;
+  struct module_list *list = hak_os_map(bytes_in_pages(sizeof *list));
+  struct reading *reading = list != NULL ? hak_os_map(bytes_in_pages(sizeof *reading)) : NULL;
   if (reading == NULL) {
-    if (list != NULL) hak_os_unmap(list, pages_for(sizeof *list));
+    if (list != NULL) hak_os_unmap(list, bytes_in_pages(sizeof *list));
     return NULL;
   }
   reading->list = list;
   hak_maps_visit(reading->text, take_mapping, reading);
-  hak_os_unmap(reading, pages_for(sizeof *reading));
+  hak_os_unmap(reading, bytes_in_pages(sizeof *reading));
   return list;
 }
 
@@ -186,12 +187,12 @@ static void read_anew(void) {
   if (!keeps_all(now, before)) hak_store(&g_unwind_modules.generation, g_unwind_modules.generation + 1);
   g_unwind_modules.list = now;
   hak_lock_drop(&g_unwind_modules.lock);
-  if (before != NULL) hak_os_unmap(before, pages_for(sizeof *before));
+  if (before != NULL) hak_os_unmap(before, bytes_in_pages(sizeof *before));
 }
 
 /* Two threads may give them at a time: the second list goes. */
 void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned count) {
-  struct module_list *list = count <= HAK_UNWIND_MODULES ? hak_os_map(pages_for(sizeof *list)) : NULL;
+  struct module_list *list = count <= HAK_UNWIND_MODULES ? hak_os_map(bytes_in_pages(sizeof *list)) : NULL;
   if (list == NULL) return;
   list->count = count;
   memcpy(list->module, modules, count * sizeof *modules);
@@ -199,7 +200,7 @@ void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned c
   bool taken = g_unwind_modules.list == NULL;
   if (taken) g_unwind_modules.list = list;
   hak_lock_drop(&g_unwind_modules.lock);
-  if (!taken) hak_os_unmap(list, pages_for(sizeof *list));
+  if (!taken) hak_os_unmap(list, bytes_in_pages(sizeof *list));
 }
 
 /* True if the module's tables are the ones that were found. */

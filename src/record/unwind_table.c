@@ -83,14 +83,14 @@ static uint64_t take_pointer(struct cursor *from, unsigned form) {
 
 enum kind { AS_IT_IS, SAVED_AT_CFA, SAVED_AT_FP, LOST, UNDEFINED };
 struct saved {
+  int32_t at; /* [bytes] */
   uint8_t kind;
-  int64_t at; /* [bytes] */
 };
 enum { FP, OTHER, RETURN, REGISTERS };
 struct state {
   uint8_t cfa; /* enum hak_cfa; CFA_SP by register while the program runs */
   uint8_t base; /* the register's number */
-  int64_t at;   /* [bytes] */
+  int32_t at;   /* [bytes] */
   struct saved saved[REGISTERS];
 };
 
@@ -113,7 +113,7 @@ static struct saved *saved_of(struct state *state, uint64_t number) {
 
 static void save_register(struct program *program, uint64_t number, enum kind kind, int64_t at) {
   struct saved *saved = saved_of(&program->now, number);
-  if (saved != NULL) *saved = (struct saved){(uint8_t)kind, at};
+  if (saved != NULL) *saved = (struct saved){(int32_t)at, (uint8_t)kind};
 }
 
 static void restore_register(struct program *program, uint64_t number) {
@@ -124,7 +124,7 @@ static void restore_register(struct program *program, uint64_t number) {
 static void define_cfa(struct program *program, uint64_t number, int64_t at) {
   program->now.cfa = HAK_CFA_SP;
   program->now.base = (uint8_t)hak_min(number, UINT8_MAX);
-  program->now.at = at;
+  program->now.at = (int32_t)at;
 }
 
 /* ---- expressions ---- */
@@ -151,7 +151,7 @@ static void define_cfa_by(struct program *program, struct cursor from) {
     return;
   }
   uint8_t op = take_byte(&from);
-  program->now.at = take_sleb(&from);
+  program->now.at = (int32_t)take_sleb(&from);
   bool is_word = take_byte(&from) == DEREF && !has_more(&from);
   program->now.cfa = op == BREG + HAK_ARCH_DWARF_FP && is_word ? HAK_CFA_AT_FP : HAK_CFA_NONE;
 }
@@ -163,7 +163,7 @@ static void save_by(struct program *program, uint64_t number, struct cursor from
   save_register(program, number, known ? SAVED_AT_FP : LOST, at);
 }
 
-static struct cursor take_block(struct cursor *from) {
+static struct cursor take_counted(struct cursor *from) {
   uint64_t bytes = take_uleb(from);
   struct cursor block = {from->at, from->at};
   skips(from, bytes);
@@ -211,8 +211,8 @@ static void save_one(struct program *program, uint8_t op, struct cursor *from) {
     case RESTORE_EXTENDED: restore_register(program, number); break;
     case GONE: save_register(program, number, UNDEFINED, 0); break;
     case SAME: save_register(program, number, AS_IT_IS, 0); break;
-    case SAVE_BY: save_by(program, number, take_block(from)); break;
-    case VALUE_BY: take_block(from), save_register(program, number, LOST, 0); break;
+    case SAVE_BY: save_by(program, number, take_counted(from)); break;
+    case VALUE_BY: take_counted(from), save_register(program, number, LOST, 0); break;
     default: take_uleb(from), save_register(program, number, LOST, 0); break; /* MOVED, VALUE_OFFSET */
   }
 }
@@ -222,7 +222,7 @@ static bool changes_frame(struct program *program, uint8_t op, struct cursor *fr
   switch (op) {
     case DEF_CFA: case DEF_CFA_REGISTER: case DEF_CFA_OFFSET: case DEF_CFA_SIGNED: case DEF_CFA_OFFSET_SIGNED:
       return define_frame(program, op, from), true;
-    case DEF_CFA_BY: define_cfa_by(program, take_block(from)); return true;
+    case DEF_CFA_BY: define_cfa_by(program, take_counted(from)); return true;
     case OFFSET_EXTENDED: case RESTORE_EXTENDED: case GONE: case SAME: case MOVED: case SAVE_BY: case OFFSET_SIGNED:
     case VALUE_OFFSET: case VALUE_OFFSET_SIGNED: case VALUE_BY: save_one(program, op, from); return true;
     case REMEMBER: remember_state(program); return true;
@@ -303,13 +303,13 @@ static bool take_common(struct common *common, struct program *program, struct c
   program->code_align = take_uleb(&from);
   program->data_align = take_sleb(&from);
   uint64_t column = version == OLD ? take_byte(&from) : take_uleb(&from);
-  if (common->has_data) take_letters(common, program, letters + 1, take_block(&from));
+  if (common->has_data) take_letters(common, program, letters + 1, take_counted(&from));
   program->pc = UINT64_MAX; /* it has no rows */
   run_program(program, &from);
   return column == HAK_ARCH_DWARF_RETURN;
 }
 
-/* Runs the program of the function at `record` up to pc. False: pc lies beyond the function, or the tables are broken. */
+/* Runs the program of the function at `record` up to pc. False: pc lies beyond the function, or tables are broken. */
 static bool run_function(const struct hak_unwind_table *table, uint64_t record, uint64_t pc, struct program *program) {
   struct common common;
   struct cursor from = record_at(table, record);
@@ -318,7 +318,7 @@ static bool run_function(const struct hak_unwind_table *table, uint64_t record, 
   if (back == 0 || !take_common(&common, program, record_at(table, here - back))) return false;
   uint64_t first = take_pointer(&from, common.pointer), bytes = take_form(&from, common.pointer);
   if (pc - first >= bytes) return false;
-  if (common.has_data) take_block(&from);
+  if (common.has_data) take_counted(&from);
   program->first = program->now;
   program->pc = pc;
   program->reached = first;
@@ -329,9 +329,9 @@ static bool run_function(const struct hak_unwind_table *table, uint64_t record, 
 /* ---- the rule ---- */
 
 /* Into words; false: not at a multiple. */
-static bool to_words(int64_t bytes, int32_t *words) {
-  *words = (int32_t)(bytes / 8);
-  return bytes % 8 == 0 && bytes / 8 == *words;
+static bool to_words(int32_t bytes, int32_t *words) {
+  *words = bytes / 8;
+  return bytes % 8 == 0;
 }
 
 static void take_saved(const struct state *state, const struct saved *saved, int32_t *words, bool *lost) {
