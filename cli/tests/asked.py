@@ -9,7 +9,6 @@ from support import BUILD, Scratch, clean_environment, end, line_of
 
 PYTHON = "/usr/bin/python3"
 LIBRARY = str(BUILD / "libhakmem.so")
-UNWINDS = "import time  # with a libgcc from the start\n"
 READY = "print('ready', flush=True); input()"
 MIXED = f"kept = [bytes(n) for n in range(1, 60000, 7)]; big = bytearray(9 << 20); gone = bytearray(7 << 20); del gone; {READY}"
 
@@ -17,9 +16,8 @@ MIXED = f"kept = [bytes(n) for n in range(1, 60000, 7)]; big = bytearray(9 << 20
 class Asked(Scratch):
     def started(self, code: str, *, file: str = "", **settings: str) -> subprocess.Popen[str]:
         variables = {f"HAKMEM_{name.upper()}": value for name, value in settings.items()}
-        preload = f"{LIBRARY} libgcc_s.so.1" if UNWINDS in code else LIBRARY
         process = subprocess.Popen(
-            [PYTHON, "-c", code], env=clean_environment(LD_PRELOAD=preload, PYTHONMALLOC="malloc", **variables),
+            [PYTHON, "-c", code], env=clean_environment(LD_PRELOAD=LIBRARY, PYTHONMALLOC="malloc", **variables),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )
         self.addCleanup(end, process)

@@ -16,7 +16,9 @@
 
 #include "api/exports.h"
 #include "api/next.h"
+#include "base/atomic.h"
 #include "entry/thread.h"
+#include "os/loaded.h"
 #include "tables/settings.h"
 
 /* Constructors of other libraries may call before this library's constructor has read the settings. */
@@ -25,9 +27,15 @@ static int mode_allowed(int mode) {
   return hak_setting(deepbind) != 0 ? mode : mode & ~RTLD_DEEPBIND;
 }
 
+static void count_open(void) { hak_add(&g_loaded_opens, 1); }
+
 /* A jump: libc's function searches the RUNPATH of the library that the return address lies in. */
-HAK_EXPORT void *dlopen(const char *file, int mode) { return hak_next()->dlopen(file, mode_allowed(mode)); }
+HAK_EXPORT void *dlopen(const char *file, int mode) {
+  count_open();
+  return hak_next()->dlopen(file, mode_allowed(mode));
+}
 
 HAK_EXPORT void *dlmopen(Lmid_t space, const char *file, int mode) {
+  count_open();
   return hak_next()->dlmopen(space, file, space == LM_ID_BASE ? mode_allowed(mode) : mode);
 }

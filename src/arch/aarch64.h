@@ -88,6 +88,30 @@ static inline long hak_arch_clone(long number, unsigned long flags, char *stack,
   return answer;
 }
 
+/* ---- frames of calls ---- */
+
+/* DWARF's numbers of registers; the further one is that of the return address. */
+enum { HAK_ARCH_DWARF_FP = 29, HAK_ARCH_DWARF_SP = 31, HAK_ARCH_DWARF_OTHER = 30, HAK_ARCH_DWARF_RETURN = 30 };
+#define HAK_ARCH_CALL_PUSHES false
+
+/* Bytes from the stack pointer of a signal handler's return: 128 of siginfo_t, 176 of ucontext_t, the fault's address,
+ * then 31 registers, the stack pointer and the instruction. */
+enum { HAK_ARCH_SIGNAL_FP = 544, HAK_ARCH_SIGNAL_OTHER = 552, HAK_ARCH_SIGNAL_SP = 560, HAK_ARCH_SIGNAL_PC = 568 };
+
+/* mov x8, #139; svc #0 */
+#define HAK_ARCH_SIGNAL_CODE {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4}
+
+#define HAK_ARCH_HERE(pc, sp, fp, other)                                 \
+  __asm__ volatile("adr %0, 0f; mov %1, sp; mov %2, x29; mov %3, x30\n0:" \
+                   : "=&r"(pc), "=&r"(sp), "=&r"(fp), "=&r"(other))
+
+/* Without the signature that guarded code leaves in a return address (xpaclri, which older processors skip). */
+static inline uintptr_t hak_arch_unsigned(uintptr_t pointer) {
+  register uintptr_t link __asm__("x30") = pointer;
+  __asm__("hint 7" : "+r"(link));
+  return link;
+}
+
 /* ---- signals ---- */
 
 /* A handler returns into the vdso, without any help. */

@@ -7,6 +7,7 @@
  *               hak_arch_pointer, hak_arch_link      the thread pointer, and what stands there
  *               hak_arch_ask, hak_arch_ask_two       a kernel call
  *               hak_arch_clone                       a thread's start
+ *               HAK_ARCH_DWARF_, HAK_ARCH_HERE, HAK_ARCH_SIGNAL_, hak_arch_unsigned   the walk of a stack
  *               HAK_ARCH_HANDLER_RETURNS, HAK_ARCH_RESTORER, hak_kernel_handler_returns   a signal handler's return
  *               HAK_ARCH_CLOCK                       the name of clock_gettime in the vdso
  *               HAK_ARCH_FIRST_LIBC                  the version of the names that the first glibc here had

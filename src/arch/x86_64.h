@@ -82,6 +82,28 @@ static inline long hak_arch_clone(long number, unsigned long flags, char *stack,
   return answer;
 }
 
+/* ---- frames of calls ---- */
+
+/* DWARF's numbers of registers: frame pointer, stack pointer, a further register in which code keeps its frame, return
+ * address. */
+enum { HAK_ARCH_DWARF_FP = 6, HAK_ARCH_DWARF_SP = 7, HAK_ARCH_DWARF_OTHER = 3, HAK_ARCH_DWARF_RETURN = 16 };
+
+/* A call writes the return address just below the caller's frame. */
+#define HAK_ARCH_CALL_PUSHES true
+
+/* Bytes from the stack pointer of a signal handler's return to the interrupted registers. */
+enum { HAK_ARCH_SIGNAL_FP = 120, HAK_ARCH_SIGNAL_OTHER = 128, HAK_ARCH_SIGNAL_SP = 160, HAK_ARCH_SIGNAL_PC = 168 };
+
+/* mov $15, %rax; syscall: what a signal handler returns to. */
+#define HAK_ARCH_SIGNAL_CODE {0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05}
+
+/* This instruction's address and its registers. */
+#define HAK_ARCH_HERE(pc, sp, fp, other)                                                \
+  __asm__ volatile("lea 0f(%%rip), %0; mov %%rsp, %1; mov %%rbp, %2; mov %%rbx, %3\n0:" \
+                   : "=&r"(pc), "=&r"(sp), "=&r"(fp), "=&r"(other))
+
+static inline uintptr_t hak_arch_unsigned(uintptr_t pointer) { return pointer; }
+
 /* ---- signals ---- */
 
 /* A signal handler returns into these instructions, which ask for rt_sigreturn; unwinders recognise a signal frame by

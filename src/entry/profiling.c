@@ -24,7 +24,7 @@
 #include "tables/shared_file.h"
 
 static HAK_RARE struct {
-  bool begun;    /* the unwinder was prepared */
+  bool begun;    /* hak_backtrace_prepare was called */
   bool expected; /* profile_file is written at exit */
   bool finished; /* profile_file is written no more */
   bool kept;     /* profile_table is ended at exit */

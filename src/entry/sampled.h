@@ -18,7 +18,7 @@
  *           realloc counts as nothing.
  * owner     hak_pace: the thread. A block's row is removed before the block is freed: the next owner of the address
  *           finds no row.
- * locks     None held while the stack is walked: the unwinder may allocate; such blocks are not sampled.
+ * locks     None held while the stack is walked, which touches the program's memory.
  * failure   If the block cannot be placed for sampling, the call is served as usual and not sampled.
  * not here  When calls are sampled: profiling.h. The arithmetic: base/poisson.h.
  */

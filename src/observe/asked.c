@@ -26,7 +26,9 @@ HAK_RARE struct hak_asked g_asked;
 static void sample_from_now(bool on) {
   bool bare = (hak_load(&g_asked.how) & HAK_HOW_BARE) != 0 || !hak_load(&g_allowed);
   hak_store(&g_settings.profile_frames, !bare && (hak_load(&g_asked.how) & HAK_HOW_FRAMES) != 0);
-  hak_backtrace_take_unwinder(on ? hak_load(&g_asked.unwind) : 0, on ? hak_load(&g_asked.address) : 0);
+  unsigned modules = (unsigned)hak_min(hak_load(&g_asked.modules), HAK_ASKED_MODULES);
+  if (on && bare) hak_unwind_modules_give(g_asked.module, modules);
+  hak_backtrace_bare(on && bare);
   hak_store(&g_settings.profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();

@@ -14,6 +14,8 @@
 #include "base/bits.h"
 #include "base/str.h"
 
+HAK_RARE uint32_t g_loaded_opens;
+
 struct list {
   struct hak_loaded *module;
   unsigned count, most;

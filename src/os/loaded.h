@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bits.h"
+
 enum { HAK_BUILD_ID_BYTES = 32, HAK_LOADED_NAME_BYTES = 64 };
 
 struct hak_loaded {
@@ -22,6 +24,9 @@ struct hak_loaded {
   uint8_t id_bytes;    /* 0: none */
   char name[HAK_LOADED_NAME_BYTES]; /* last part of the path, cut to fit, without blanks */
 };
+
+/* Number of calls of dlopen and dlmopen that the program made (api/dlopen.c): what is loaded may have changed. */
+extern HAK_HIDDEN uint32_t g_loaded_opens;
 
 /* Copies the build-id from a module's notes, which lie at a multiple of 4 bytes. Returns the length [bytes]; 0:
  * none. */

@@ -5,13 +5,12 @@
  *
  *               unwinding        by the tables that compilers write for exceptions: complete in nearly every program
  *               frame pointers   [ frame of the caller | returns to ] -> [ its caller's | returns to ] -> ...
- *                                while each frame lies above the frame before and can be read. The kernel checks each
- *                                page first, so a program without frame pointers gets a short stack and never a fault
+ *                                while each frame lies above the frame before and returns into code
  *
  * owner     The caller owns the array.
- * locks     None of its own; the unwinder takes no lock in glibc 2.35 and later. The caller holds no lock.
+ * locks     None held by the caller.
  * failure   The call site alone.
- * not here  Storing stacks: profile_samples.h.
+ * not here  The walk: unwind.h. Storing stacks: profile_samples.h.
  */
 #ifndef HAK_RECORD_PROFILE_BACKTRACE_H
 #define HAK_RECORD_PROFILE_BACKTRACE_H
@@ -21,12 +20,12 @@
 
 enum { HAK_BACKTRACE_MOST = 128 };
 
-/* Finds the unwinder and runs it once, as its first run may ask for memory. Do not call inside malloc. */
+/* Before stacks are taken because a setting says so. From then on no kernel call is made for a stack once the program
+ * enters a sandbox. */
 void hak_backtrace_prepare(void);
 
-/* Takes the unwinder that another process found in this one (observe/asked.h): _Unwind_Backtrace and _Unwind_GetIP of a
- * libgcc that stays loaded; 0, 0: none any more. Without effect after a hak_backtrace_prepare that found one. */
-void hak_backtrace_take_unwinder(uintptr_t unwind, uintptr_t address);
+/* True: no kernel calls but those of malloc, in a sandbox that HAKMEM was not told of. */
+void hak_backtrace_bare(bool bare);
 
 /* Fills frames[0 ..), with `site` first, and returns their number. `frame`: the frame of the function that the program
  * called, which has a frame pointer. by_frames: by frame pointers. */

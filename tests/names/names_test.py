@@ -135,7 +135,7 @@ class Own(NamesCase):
     def test_it_is_sampled(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             files = {"HAKMEM_PROFILE_FILE": f"{folder}/p", "HAKMEM_PROFILE_TABLE": f"{folder}/k"}
-            self.expect_done(run(PROGRAMS / "names_own_unwinds", HAKMEM_PROFILE_BYTES="4096", **files))
+            self.expect_done(run(PROGRAMS / "names_own", HAKMEM_PROFILE_BYTES="4096", **files))
 
     def test_it_is_traced(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -86,9 +86,7 @@ OWN(sysconf)
 OWN(getpagesize)
 OWN(getenv)
 OWN(secure_getenv)
-#ifndef UNWINDS /* the compiler's unwinder, which a profile needs, has to call this function */
 OWN(strlen)
-#endif
 OWN(memmove)
 OWN(memcmp)
 OWN(strcmp)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* registered.c: a program that registers unwind tables, as a compiler at run time does, while its calls are sampled. libgcc
  * sorts new tables at the next unwinding, in memory that it asks for while it holds its lock: a sample of that call must
- * not unwind. */
+ * not need libgcc. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Optional
 
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
-from hakmem.reading.asking import BY_FRAMES, CALLERS, sampled
+from hakmem.reading.asking import sampled
 from hakmem.reading.memory_profile import mark_of, profile_in_memory
 
 SECONDS = 10.0  # without --seconds
@@ -30,7 +30,6 @@ class Outside(NamedTuple):
     pid: int
     profile: Any
     seconds: float  # for which it sampled; 0: it samples by itself, since it began or was told to
-    stacks: int  # how far they reach (asking.py)
     sampled: bool  # else it came to no slow path meanwhile
 
 
@@ -70,7 +69,7 @@ def take(pid: int, seconds: float, meanwhile: Optional[Callable[[float], None]] 
         elif sampling.answered:
             sampling.stay(seconds)
         took = 0.0 if sampling.was_on else time.monotonic() - start
-        return Outside(pid, profile_in_memory(pid, since), took, sampling.stacks, sampling.was_on or sampling.answered)
+        return Outside(pid, profile_in_memory(pid, since), took, sampling.was_on or sampling.answered)
 
 
 def refuse_if_idle(found: Outside, seconds: float) -> None:
@@ -89,7 +88,3 @@ def outside_lines(found: Outside) -> Iterator[str]:
         return
     yield (f"of what it took within {found.seconds:.1f} s and still has; blocks from before are not in it (with them: "
            f"{start_line(found.pid)})")
-    if found.stacks == BY_FRAMES:
-        yield "stacks are by frame pointers, as it has no libgcc_s.so.1 loaded: most end where malloc is called"
-    if found.stacks == CALLERS:
-        yield "stacks are the callers of malloc alone, as it has no libgcc_s.so.1 loaded and lives in a sandbox (seccomp)"

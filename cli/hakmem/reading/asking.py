@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Has another process sample its calls for a while, by the mailbox that its next slow path reads (src/observe/asked.h).
 
-    /proc/PID/mem <- unwinder, how, then asked = 1   no signal, no stop; the kernel allows it as to a debugger
+    /proc/PID/mem <- how, modules, then asked = 1    no signal, no stop; the kernel allows it as to a debugger
     a slow path of the process -> profile = on, answer = 1
     in the end                 <- asked = 2                 also when this command is stopped
 
     a lock on that open file: one command at a time asks; the kernel lets go of it when the command ends or is killed
 
-The unwinder is the one of a libgcc that the process loaded at its start, as it cannot be closed while it runs: in the
-middle of malloc none can be opened. Without one stacks are by frame pointers; in a sandbox, which may forbid the kernel
-call that checks a page, not even that.
+The process finds the tables of its modules by itself, but not in a sandbox, which may forbid the kernel calls for that:
+there it is told of the modules that it cannot close.
 """
 
 from __future__ import annotations
@@ -28,50 +27,45 @@ from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
 from hakmem.base.streams import show_progress
 from hakmem.reading.living import refuse_if_ending, refuse_if_gone
-from hakmem.reading.loaded import STRING_BYTES, STRINGS, STRINGS_MOST, dynamic_of, moved, stay_loaded
-from hakmem.reading.tables import Changed, Memory, Tables
+from hakmem.reading.loaded import stay_loaded
+from hakmem.reading.tables import PT_LOAD, Changed, Memory, Tables, note_in, segments_of
 
-SYMBOLS = 6  # DT_SYMTAB
-SYMBOL = struct.Struct("<IBBHQQ")
-SYMBOLS_MOST = 1 << 14
-LIBGCC, UNWIND, ADDRESS = "/libgcc_s.so.1", b"_Unwind_Backtrace", b"_Unwind_GetIP"
+PT_EH_FRAME = 0x6474E550  # PT_GNU_EH_FRAME
+MARK_BYTES = 16
+TABLE = struct.Struct(f"<QQQI4x{MARK_BYTES}s")
+USUAL_FORMS = b"\x03\x3b"  # a count of 4 bytes; rows of two offsets from the header
 SAMPLE, REST = 1, 2
 FRAMES, BARE = 1, 2
 DONE, REFUSED = 1, 2
 PAUSE_SECONDS = 0.01
 
 
-# ---- the unwinder ----
+# ---- modules ----
 
-def functions_in(memory: Memory, base: int, names: tuple[bytes, ...]) -> dict[bytes, int]:
-    """Addresses of those that the image which begins here exports. Its table of symbols ends where the strings begin,
-    as linkers lay it out."""
-    bias, pairs = dynamic_of(memory, base)
-    facts = {tag: value for tag, value in reversed(pairs)}
-    symbols, strings = (moved(facts.get(tag, 0), bias, base) for tag in (SYMBOLS, STRINGS))
-    count = min(SYMBOLS_MOST, (strings - symbols) // SYMBOL.size)
-    if not facts or count <= 0:
-        return {}
-    texts = memory.read(strings, min(STRINGS_MOST, facts.get(STRING_BYTES, 0)))
-    found = {}
-    for name, _, _, section, value, _ in SYMBOL.iter_unpack(memory.read(symbols, count * SYMBOL.size)):
-        text = texts[name:texts.find(b"\0", name)]
-        if text in names and section:
-            found[text] = bias + value
-    return found
+def tables_of(memory: Memory, base: int) -> bytes:
+    """Where the image that begins here has its .eh_frame_hdr, the segment of that, the number of functions, and its first
+    bytes (struct hak_unwind_table and mark, src/record/unwind_modules.h). All zeros: none of the form that linkers write."""
+    found = segments_of(memory, base, PT_EH_FRAME)[1]
+    header = found[0][0] if found else 0
+    for first, length in segments_of(memory, base, PT_LOAD)[1]:
+        if first <= header < first + length:
+            mark = memory.read(header, MARK_BYTES)
+            if mark[0] == 1 and mark[1] & 7 == 3 and mark[2:4] == USUAL_FORMS:
+                return TABLE.pack(header, first, first + length, int.from_bytes(mark[8:12], "little"), mark)
+    return TABLE.pack(0, 0, 0, 0, bytes(MARK_BYTES))
 
 
-def unwinder_of(memory: Memory) -> tuple[int, int]:
-    """Of a libgcc that stays loaded: the function that walks the stack, and the one that tells where it is. 0, 0: none."""
-    paths = stay_loaded(memory)
+def modules_of(memory: Memory) -> list[bytes]:
+    """The code of images that stay loaded, HAKMEM's among them, as rows of struct hak_unwind_module, by rising addresses."""
+    own = memory.area_of(note_in(memory)[0])
+    paths, rows, start = stay_loaded(memory) | {own.path if own else ""}, [], 0
     for area in memory.areas:
-        if area.offset == 0 and area.path.endswith(LIBGCC) and area.path in paths:
-            with suppress(Changed, struct.error):
-                found = functions_in(memory, area.first, (UNWIND, ADDRESS))
-                code = [memory.area_of(found.get(name, 0)) for name in (UNWIND, ADDRESS)]
-                if all(each is not None and "x" in each.rights and each.path == area.path for each in code):
-                    return found[UNWIND], found[ADDRESS]
-    return 0, 0
+        if area.path in paths:
+            start = area.first if area.offset == 0 else start
+            if "x" in area.rights:
+                with suppress(Changed, struct.error):
+                    rows.append(struct.pack("<QQ", area.first, area.end) + tables_of(memory, start))
+    return rows
 
 
 def is_filtered(pid: int) -> bool:
@@ -85,9 +79,6 @@ def is_filtered(pid: int) -> bool:
 
 # ---- the mailbox ----
 
-WHOLE, BY_FRAMES, CALLERS = range(3)  # stacks: unwound; by frame pointers; the callers of malloc alone
-
-
 @dataclass
 class Sampling:
     """Of one process, from outside."""
@@ -95,7 +86,6 @@ class Sampling:
     memory: Memory
     tables: Tables
     was_on: bool  # it samples by itself: nothing is switched
-    stacks: int = WHOLE
     is_bare: bool = False  # in a sandbox: it makes no kernel calls but those of malloc
     frames: int = 0  # its setting profile_frames, from before
     answered: bool = False
@@ -116,13 +106,12 @@ class Sampling:
         return self.memory.number(self.field("asked_answer"), 4)
 
     def begin(self) -> None:
-        unwind, address = unwinder_of(self.memory)
         self.is_bare = is_filtered(self.memory.pid)
-        if not unwind:
-            self.stacks = CALLERS if self.is_bare else BY_FRAMES
-        self.memory.write(self.field("asked_unwind"), unwind, 8)
-        self.memory.write(self.field("asked_address"), address, 8)
-        self.ask(SAMPLE, {WHOLE: self.frames, BY_FRAMES: 1, CALLERS: 0}[self.stacks])
+        rows = modules_of(self.memory)[:self.tables.n["modules_most"]] if self.is_bare else []
+        self.memory.write(self.field("asked_modules"), len(rows), 8)
+        for number, row in enumerate(rows):
+            self.memory.write_bytes(self.field("asked_module") + number * self.tables.n["module_stride"], row)
+        self.ask(SAMPLE, self.frames)
 
     def await_answer(self, seconds: float) -> None:
         """For so long at most; `answered` says whether it came."""

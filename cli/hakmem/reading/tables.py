@@ -19,7 +19,7 @@ from typing import NamedTuple
 from hakmem.base.errors import Refusal
 from hakmem.reading.living import gone, refuse_if_gone, why_forbidden
 
-VERSION = 6
+VERSION = 7
 OWNER = b"HAKMEM\0"
 # In the order of src/observe/layout.def.
 NAMES = tuple(
@@ -36,7 +36,7 @@ NAMES = tuple(
     states told_stride told_name told_help footprint_span footprint_big footprint_empty runs_units runs_free_pages
     runs_dirty_pages range_mapped big_live_bytes big_live_blocks big_kept_bytes big_empty_bytes piece_empty
     version_bytes meta_own cost_first_call cost_first_page cost_now_call cost_now_page cost_call cost_page count_calls
-    big_threshold asked lent asked_unwind asked_address asked_how asked_answer""".split()
+    big_threshold asked lent asked_how asked_answer asked_modules asked_module modules_most module_stride""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "page_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = (
@@ -124,11 +124,14 @@ class Memory:
         return data
 
     def write(self, address: int, value: int, size: int) -> None:
+        self.write_bytes(address, value.to_bytes(size, "little"))
+
+    def write_bytes(self, address: int, text: bytes) -> None:
         try:
-            done = os.pwrite(self.file, value.to_bytes(size, "little"), address)
+            done = os.pwrite(self.file, text, address)
         except OSError as failure:
             raise Changed from failure
-        if done != size:
+        if done != len(text):
             raise Changed
 
     def number(self, address: int, size: int = 8) -> int:
