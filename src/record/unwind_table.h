@@ -11,9 +11,9 @@
  *
  *           Kept are the registers that find frames: frame pointer, and on x86-64 rbx, on AArch64 the return address.
  * owner     The module that owns the tables.
- * failure   HAK_CFA_NONE: no table has the instruction. HAK_CFA_END: a rule that compilers do not write for calls, such
- *           as that of the first instructions of a function that aligns its stack. Tables that are broken are never read beyond their
- *           segment, and their rule is any.
+ * failure   HAK_CFA_NONE: no table has the instruction. HAK_CFA_END: a rule that compilers do not write for calls,
+ *           as that of the first instructions of a function that aligns its stack. Broken tables have any rule, and are
+ *           never read beyond their segment.
  * not here  The walk: unwind.h. Which module an instruction lies in: unwind_modules.h.
  */
 #ifndef HAK_RECORD_UNWIND_TABLE_H
