@@ -13,7 +13,8 @@ function(hak_library target type name export_name)
 endfunction()
 
 # The linker's default script with order.ld at the beginning of `.text`. Linkers other than GNU ld skip the order.
-set(HAK_LINK -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,-z,noseparate-code -Wl,--sort-section=name)
+# The unwind tables have their header, which Debian's musl-gcc leaves out: stacks of samples are walked by it.
+set(HAK_LINK -Wl,--eh-frame-hdr -Wl,-z,nodelete -Wl,-z,now -Wl,-z,relro -Wl,-z,noseparate-code -Wl,--sort-section=name)
 set(HAK_VERSIONS ${CMAKE_CURRENT_LIST_DIR}/exports.map)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/order.ld)
 separate_arguments(flags NATIVE_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_SHARED_LINKER_FLAGS}")

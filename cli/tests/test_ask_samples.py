@@ -145,6 +145,17 @@ class FromOutside(Asked):
         self.assertGreater(max(len(sample.location_id) for sample in found.profile.sample), 5)
         self.until_off(pid)
 
+    def test_in_a_sandbox_that_it_told_of(self) -> None:
+        """What stacks need was read before: its stacks from there are whole, without a kernel call."""
+        code = (
+            "import ctypes, threading\nhak = ctypes.CDLL(None)\nkept = []\nassert hak.prctl(38, 1, 0, 0, 0) == 0\n"
+            "assert hak.hak_set(b'profile_bytes', b'64K') == 0\n"  # for a thread from then on
+            "work = threading.Thread(target=lambda: kept.extend(bytes(3000) for _ in range(20000)))\n"
+            "work.start(); work.join(); print('ready', flush=True); input()"
+        )
+        pid = self.ready(code, profile="on", profile_bytes="1T")
+        self.assertGreater(max(len(sample.location_id) for sample in take(pid, 0.1).profile.sample), 5)
+
     def test_all_threads(self) -> None:
         code = (
             "import threading, time\ndef work(kept=None):\n    kept = []\n    while True: kept.append(bytes(40000)); time.sleep(0.001)\n"

@@ -121,6 +121,7 @@ void hak_profiling_begin(void) {
 }
 
 void hak_profiling_finish(void) {
+  if (hak_setting(profile) != 0) hak_backtrace_finish();
   if (g_settings.profile_table != NULL) hak_samples_file_finish();
   if (g_profiling.expected) save_profile();
   g_profiling.finished = true;

@@ -113,9 +113,10 @@ void hak_process_prepare_for_sandbox(void) {
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_settings.policy_file != NULL) hak_learn_finish_policy();
-  if (g_settings.profile_file != NULL || g_settings.profile_table != NULL) hak_profiling_finish();
+  bool has_files = g_settings.profile_file != NULL || g_settings.profile_table != NULL;
+  bool samples = hak_setting(profile) != 0 || hak_setting(guard_bytes) != 0;
+  if (has_files || samples) hak_profiling_finish();
   hak_crash_enter_sandbox();
-  if (hak_load(&g_account.lent)) hak_store(&g_settings.profile_frames, 0); /* a kernel call for each page of a stack */
 }
 
 /* Several threads may arrive together where another malloc served the program until now. */

@@ -28,6 +28,7 @@ static void sample_from_now(bool on) {
   hak_store(&g_settings.profile_frames, !bare && (hak_load(&g_asked.how) & HAK_HOW_FRAMES) != 0);
   unsigned modules = (unsigned)hak_min(hak_load(&g_asked.modules), HAK_ASKED_MODULES);
   if (on && bare) hak_unwind_modules_give(g_asked.module, modules);
+  if (on) hak_backtrace_prepare();
   hak_backtrace_bare(on && bare);
   hak_store(&g_settings.profile, on);
   hak_store(&g_account.lent, on);

@@ -32,7 +32,7 @@ enum hak_asked_answer { HAK_ANSWER_NONE, HAK_ANSWER_DONE, HAK_ANSWER_REFUSED };
 
 enum { HAK_HOW_FRAMES = 1, HAK_HOW_BARE = 2 }; /* stacks by frame pointers; only kernel calls of malloc */
 
-enum { HAK_ASKED_MODULES = 96 };
+enum { HAK_ASKED_MODULES = 20 };
 
 struct hak_asked {
   uint32_t how;     /* HAK_HOW_ bits */

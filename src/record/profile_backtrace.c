@@ -12,6 +12,7 @@
 #include "base/bits.h"
 #include "os/allowed.h"
 #include "record/unwind.h"
+#include "record/unwind_modules.h"
 
 static HAK_RARE struct {
   bool bare;        /* as another process said */
@@ -20,12 +21,16 @@ static HAK_RARE struct {
 
 void hak_backtrace_prepare(void) { hak_store(&g_backtrace.was_allowed, hak_load(&g_allowed)); }
 
-void hak_backtrace_bare(bool bare) { hak_store(&g_backtrace.bare, bare); }
-
 /* In a sandbox that the program entered, too. */
 static bool is_bare(void) {
   return hak_load(&g_backtrace.bare) || (hak_load(&g_backtrace.was_allowed) && !hak_load(&g_allowed));
 }
+
+void hak_backtrace_finish(void) {
+  if (!is_bare()) hak_unwind_modules_read();
+}
+
+void hak_backtrace_bare(bool bare) { hak_store(&g_backtrace.bare, bare); }
 
 /* By frame pointers, behind `site`, to which the program's call may return out of a frame of HAKMEM's own. */
 static unsigned by_frame_pointers(uint64_t *frames, const void *frame) {
@@ -35,9 +40,10 @@ static unsigned by_frame_pointers(uint64_t *frames, const void *frame) {
   return depth;
 }
 
+/* Of a library whose own tables have no header, only frame pointers are left. */
 unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame, bool by_frames) {
   unsigned depth = by_frames ? 0 : hak_unwind(frames, HAK_BACKTRACE_MOST, (uintptr_t)site, is_bare());
   if (depth != 0) return depth;
   frames[0] = (uintptr_t)site;
-  return by_frames && frame != NULL ? by_frame_pointers(frames, frame) : 1;
+  return frame != NULL ? by_frame_pointers(frames, frame) : 1;
 }

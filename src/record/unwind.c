@@ -223,6 +223,8 @@ HAK_INLINE bool rule_of(struct walk *walk, struct hak_unwind_rule *rule) {
 
 /* ---- steps ---- */
 
+enum { RED_ZONE = 128 }; /* [bytes] below sp that a function may use: registers that it took back are still there */
+
 /* To the instruction that a signal interrupted, which may have run on another stack. */
 static HAK_NOINLINE bool pass_signal(struct walk *walk) {
   uintptr_t at = walk->sp, sp;
@@ -231,7 +233,7 @@ static HAK_NOINLINE bool pass_signal(struct walk *walk) {
               read_word(walk, at + HAK_ARCH_SIGNAL_PC, &walk->pc);
   if (!read) return false;
   bool same = sp > walk->sp && sp < walk->end;
-  if (!same) walk->low = walk->end = sp;
+  if (!same) walk->low = walk->end = (sp & -(uintptr_t)16) - RED_ZONE;
   walk->sp = sp;
   walk->exact = walk->leaf = true;
   return true;

@@ -190,6 +190,8 @@ static void read_anew(void) {
   if (before != NULL) hak_os_unmap(before, bytes_in_pages(sizeof *before));
 }
 
+void hak_unwind_modules_read(void) { read_anew(); }
+
 /* Two threads may give them at a time: the second list goes. */
 void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned count) {
   struct module_list *list = count <= HAK_UNWIND_MODULES ? hak_os_map(bytes_in_pages(sizeof *list)) : NULL;

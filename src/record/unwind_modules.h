@@ -42,6 +42,9 @@ struct hak_unwind_module {
  * lock is held. */
 bool hak_unwind_module_at(uint64_t pc, bool bare, struct hak_unwind_module *module);
 
+/* Reads the list, for a process that soon must not. No sandbox. */
+void hak_unwind_modules_read(void);
+
 /* Takes these modules, by rising addresses, which stay loaded: for a process that must not read the list. Without
  * effect if it was read. Copies them into memory of its own. */
 void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned count);

@@ -361,7 +361,7 @@ static void make_rule(const struct program *program, struct hak_unwind_rule *rul
   rule->cfa = cfa_of(state);
   take_saved(state, &state->saved[FP], &rule->fp, &rule->fp_lost);
   take_saved(state, &state->saved[OTHER], &rule->other, &rule->other_lost);
-  if (!to_words(state->at, &rule->at) || !returns_usually(state)) rule->cfa = HAK_CFA_NONE;
+  if (rule->cfa == HAK_CFA_NONE || !to_words(state->at, &rule->at) || !returns_usually(state)) rule->cfa = HAK_CFA_END;
   if (state->saved[HAK_ARCH_CALL_PUSHES ? RETURN : OTHER].kind == UNDEFINED) rule->cfa = HAK_CFA_END;
   if (program->signal) rule->cfa = HAK_CFA_SIGNAL;
 }

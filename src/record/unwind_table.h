@@ -11,8 +11,9 @@
  *
  *           Kept are the registers that find frames: frame pointer, and on x86-64 rbx, on AArch64 the return address.
  * owner     The module that owns the tables.
- * failure   HAK_CFA_NONE: no rule, or one that no compiler writes. Tables that are broken are never read beyond their
- *           segment, and their rule is any.
+ * failure   HAK_CFA_NONE: no table has the instruction. HAK_CFA_END: a rule that compilers do not write for calls,
+ *           as that of the first instructions of a function that aligns its stack. Broken tables have any rule, and are
+ *           never read beyond their segment.
  * not here  The walk: unwind.h. Which module an instruction lies in: unwind_modules.h.
  */
 #ifndef HAK_RECORD_UNWIND_TABLE_H
@@ -36,7 +37,7 @@ enum hak_cfa {
   HAK_CFA_AT_FP,  /* CFA = word at fp + at; registers are relative to fp */
   HAK_CFA_CHAIN,  /* CFA = fp + 2 words; the words at fp are the caller's fp and the return address */
   HAK_CFA_SIGNAL, /* a signal handler returns here: all registers lie above sp */
-  HAK_CFA_END     /* the outermost frame */
+  HAK_CFA_END     /* the outermost frame, or one that cannot be passed */
 };
 
 /* [words of 8 bytes] */

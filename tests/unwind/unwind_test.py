@@ -69,7 +69,7 @@ class Cases(Beside):
         """That allocate: of a signal that the thread sent, and of a timer at any instruction; on a stack apart, too."""
         for how in ("signals", "signals_apart"):
             with self.subTest(how):
-                self.assert_equal(self.beside(CASES, how, step=7), 500)
+                self.assert_equal(self.beside(CASES, how), 500)
 
     def test_stacks_of_the_programs_own(self) -> None:
         for how, least in (("contexts", 4000), ("threads", 1200)):

@@ -21,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
@@ -55,17 +56,19 @@ def tables_of(memory: Memory, base: int) -> bytes:
     return TABLE.pack(0, 0, 0, 0, bytes(MARK_BYTES))
 
 
-def modules_of(memory: Memory) -> list[bytes]:
-    """The code of images that stay loaded, HAKMEM's among them, as rows of struct hak_unwind_module, by rising addresses."""
-    own = memory.area_of(note_in(memory)[0])
-    paths, rows, start = stay_loaded(memory) | {own.path if own else ""}, [], 0
+def modules_of(memory: Memory, most: int) -> list[bytes]:
+    """The code of images that stay loaded, as rows of struct hak_unwind_module, by rising addresses: HAKMEM's, the
+    program's, and of libraries as many as there is room for."""
+    own, program = memory.area_of(note_in(memory)[0]), os.readlink(f"/proc/{memory.pid}/exe")
+    first = (own.path if own else "", program)
+    paths, rows, start = stay_loaded(memory) | set(first), [], 0
     for area in memory.areas:
         if area.path in paths:
             start = area.first if area.offset == 0 else start
             if "x" in area.rights:
                 with suppress(Changed, struct.error):
-                    rows.append(struct.pack("<QQ", area.first, area.end) + tables_of(memory, start))
-    return rows
+                    rows.append((area.path not in first, area.first, area.end, tables_of(memory, start)))
+    return [struct.pack("<QQ", begin, end) + tables for _, begin, end, tables in sorted(sorted(rows)[:most], key=itemgetter(1))]
 
 
 def is_filtered(pid: int) -> bool:
@@ -107,7 +110,7 @@ class Sampling:
 
     def begin(self) -> None:
         self.is_bare = is_filtered(self.memory.pid)
-        rows = modules_of(self.memory)[:self.tables.n["modules_most"]] if self.is_bare else []
+        rows = modules_of(self.memory, self.tables.n["modules_most"]) if self.is_bare else []
         self.memory.write(self.field("asked_modules"), len(rows), 8)
         for number, row in enumerate(rows):
             self.memory.write_bytes(self.field("asked_module") + number * self.tables.n["module_stride"], row)
