@@ -16,6 +16,7 @@
 #include "reclaim/peak_limit.h"
 #include "record/profile_backtrace.h"
 #include "record/profile_samples.h"
+#include "record/python_frames.h"
 
 __thread struct hak_pace hak_pace;
 
@@ -78,6 +79,7 @@ static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double
   struct hak_sample sample = {.address = (uintptr_t)p, .bytes = bytes, .asked = asked, .weight = weight};
   hak_pace.walks = true;
   unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame, hak_setting(profile_frames) != 0);
+  depth = hak_python_mix(frames, depth, HAK_BACKTRACE_MOST);
   hak_pace.walks = false;
   hak_samples_add(&sample, frames, depth, in_use_for_peak());
   hak_pace.newest = p;

@@ -16,6 +16,7 @@
 #include "os/fork.h"
 #include "os/given.h"
 #include "record/profile_backtrace.h"
+#include "record/python_frames.h"
 #include "tables/calls.h"
 #include "tables/settings.h"
 
@@ -27,6 +28,7 @@ static void sample_from_now(bool on) {
   bool bare = (hak_load(&g_asked.how) & HAK_HOW_BARE) != 0 || !hak_load(&g_allowed);
   hak_store(&g_settings.profile_frames, !bare && (hak_load(&g_asked.how) & HAK_HOW_FRAMES) != 0);
   hak_backtrace_take_unwinder(on ? hak_load(&g_asked.unwind) : 0, on ? hak_load(&g_asked.address) : 0);
+  hak_python_take(on && !bare ? &g_asked.python : NULL);
   hak_store(&g_settings.profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();

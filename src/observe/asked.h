@@ -5,7 +5,7 @@
  *           memory, and sends no signal. A slow path that reads g_account.due anyway reads the request in the same
  *           load, so that no path has an instruction more.
  *
- *               asker: answer = 0, unwind, address, how, then g_account.asked = 1 | 2
+ *               asker: answer = 0, unwind, address, python, how, then g_account.asked = 1 | 2
  *               next slow path of any thread: asked = 0; profile = on | off; answer = 1 done | 2 refused
  *
  *           Blocks from before the request have no sample. A fork's child ends the sampling. The unwinder cannot be
@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "record/python_frames.h"
 
 enum hak_asked_answer { HAK_ANSWER_NONE, HAK_ANSWER_DONE, HAK_ANSWER_REFUSED };
 
@@ -34,6 +35,7 @@ enum { HAK_HOW_FRAMES = 1, HAK_HOW_BARE = 2 }; /* stacks by frame pointers; only
 
 struct hak_asked {
   uint64_t unwind, address; /* _Unwind_Backtrace, _Unwind_GetIP; 0: the program has loaded none */
+  struct hak_python python; /* an interpreter in code that stays loaded; state 0: none */
   uint32_t how;             /* HAK_HOW_ bits */
   uint32_t answer;          /* enum hak_asked_answer */
 };
