@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Has another process sample its calls for a while, by the mailbox that its next slow path reads (src/observe/asked.h).
 
-    /proc/PID/mem <- unwinder, how, then asked = 1   no signal, no stop; the kernel allows it as to a debugger
+    /proc/PID/mem <- unwinder, interpreter, how, then asked = 1   no signal, no stop; the kernel allows it as to a debugger
     a slow path of the process -> profile = on, answer = 1
     in the end                 <- asked = 2                 also when this command is stopped
 
@@ -9,7 +9,7 @@
 
 The unwinder is the one of a libgcc that the process loaded at its start, as it cannot be closed while it runs: in the
 middle of malloc none can be opened. Without one stacks are by frame pointers; in a sandbox, which may forbid the kernel
-call that checks a page, not even that.
+call that checks a page, not even that. The interpreter is CPython's, if it stays loaded, too.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from hakmem.reading.tables import Changed, Memory, Tables
 SYMBOLS = 6  # DT_SYMTAB
 SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOLS_MOST = 1 << 14
+PYTHON = (b"PyGILState_GetThisThreadState", b"PyCode_Type", b"PyUnicode_Type")  # as struct hak_python has them
+PYTHON_VERSION = b"Py_Version"
 LIBGCC, UNWIND, ADDRESS = "/libgcc_s.so.1", b"_Unwind_Backtrace", b"_Unwind_GetIP"
 SAMPLE, REST = 1, 2
 FRAMES, BARE = 1, 2
@@ -72,6 +74,19 @@ def unwinder_of(memory: Memory) -> tuple[int, int]:
                 if all(each is not None and "x" in each.rights and each.path == area.path for each in code):
                     return found[UNWIND], found[ADDRESS]
     return 0, 0
+
+
+def interpreter_of(memory: Memory) -> tuple[int, ...]:
+    """Of CPython, in code that stays loaded: what PYTHON names, and its version. Zeros: there is none."""
+    paths, program = stay_loaded(memory), os.readlink(f"/proc/{memory.pid}/exe")
+    for area in memory.areas:
+        named = area.path == program or "/libpython" in area.path
+        if area.offset == 0 and named and area.path in paths:
+            with suppress(Changed, struct.error):
+                found = functions_in(memory, area.first, (*PYTHON, PYTHON_VERSION))
+                if len(found) == len(PYTHON) + 1:
+                    return *(found[name] for name in PYTHON), memory.number(found[PYTHON_VERSION])
+    return (0,) * (len(PYTHON) + 1)
 
 
 def is_filtered(pid: int) -> bool:
@@ -122,6 +137,8 @@ class Sampling:
             self.stacks = CALLERS if self.is_bare else BY_FRAMES
         self.memory.write(self.field("asked_unwind"), unwind, 8)
         self.memory.write(self.field("asked_address"), address, 8)
+        for n, value in enumerate(interpreter_of(self.memory)):
+            self.memory.write(self.field("asked_python") + 8 * n, value, 8)
         self.ask(SAMPLE, {WHOLE: self.frames, BY_FRAMES: 1, CALLERS: 0}[self.stacks])
 
     def await_answer(self, seconds: float) -> None:

@@ -3,6 +3,7 @@
 
     address -> mapping -> file with the same build-id, or its debug file -> addr2line -> functions, innermost first
                                                                        \\-> symbol tables, where there are no lines
+    address -> in no file                                               -> perf_map.py: code that was made while it ran
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from elftools.elf.sections import NoteSection
 
 from hakmem.reading.mapped import regular_file
 from hakmem.reading.names import demangled, symbols_of
+from hakmem.reading.perf_map import made_code
 from hakmem.reading.pprof import text_of
 
 DEBUG_FOLDER = Path("/usr/lib/debug/.build-id")
@@ -129,9 +131,10 @@ def frames_of_image(image: Image, offsets: dict[int, int]) -> dict[int, list[Fra
 
 
 class Names:
-    """The frames of each location, innermost first; at least one. `stale`: files that are others by now."""
+    """The frames of each location, innermost first; at least one. `stale`: files that are others by now. fresh: the
+    process ended just now."""
 
-    def __init__(self, profile: Any, root: str = "") -> None:
+    def __init__(self, profile: Any, root: str = "", fresh: bool = False) -> None:
         self.root = root
         self.frames: dict[int, list[Frame]] = {}
         self.stale: list[str] = []
@@ -145,9 +148,17 @@ class Names:
             mapping = mappings.get(number)
             if mapping is not None and not mapping.has_functions:
                 self.name(profile, mapping, locations, images)
+            if mapping is None or not is_file(text_of(profile, mapping.filename)):
+                self.name_made(profile, locations, fresh)
             for location in locations:
                 self.frames.setdefault(location.id, as_they_are(profile, functions, mapping, location))
         self.stale = sorted({image.path for image in images.values() if image.stale})
+
+    def name_made(self, profile: Any, locations: list[Any], fresh: bool) -> None:
+        """Code in no file."""
+        waiting = {location.id: location.address for location in locations if not location.line and location.address}
+        found = made_code(profile, self.root, waiting.values(), fresh) if waiting else {}
+        self.frames.update({number: [Frame(*found[at])] for number, at in waiting.items() if at in found})
 
     def name(self, profile: Any, mapping: Any, locations: list[Any], images: dict[tuple[str, str], Image]) -> None:
         key = (text_of(profile, mapping.filename), text_of(profile, mapping.build_id))
@@ -159,6 +170,11 @@ class Names:
         for location in locations:
             if frames := found.get(location.address):
                 self.frames[location.id] = frames
+
+
+def is_file(name: str) -> bool:
+    """Else it is memory that the program made code in."""
+    return name.startswith("/") and not name.startswith("/memfd:") or name == "[vdso]"
 
 
 def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location: Any) -> list[Frame]:
