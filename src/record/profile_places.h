@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_places.h: lines of an interpreted program, as frames of stacks.
  *
- * what      A frame of a stack is a return address, or a place: function, file and line of a program that an interpreter
- *           runs. The texts are copied, as the interpreter may free its own at any time. Equal places are one record.
+ * what      A frame of a stack is a return address, or a place: function, file and line of a program that an
+ *           interpreter runs. The texts are copied, as the interpreter may free its own at any time. Equal places are
+ *           one record.
  *
  *               frame, bit 63 clear   a return address
  *               frame, bit 63 set     the rest is the address of a struct hak_place
@@ -46,7 +47,8 @@ HAK_INLINE const struct hak_place *hak_place_at(uint64_t frame) {
 
 HAK_INLINE uint64_t hak_place_frame(const struct hak_place *place) { return (uintptr_t)place | HAK_PLACE_FRAME; }
 
-/* The frame of this place, new or old. Of a long name the end is left out, of a long file the begin. Lock: none held. */
+/* The frame of this place, new or old. Of a long name the end is left out, of a long file the begin. Lock: none
+ * held. */
 uint64_t hak_place_find(struct hak_place_text name, struct hak_place_text file, uint32_t line);
 
 /* Calls `visit` for each place. Lock: g_samples.lock held. */

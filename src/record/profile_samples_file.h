@@ -22,8 +22,8 @@
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
  *           Numbers without a size have 8 bytes; sums, variance and weight are floating-point. A chunk's records end
- *           where a stack's depth, an image's end or a place's frame is 0; a row with address 0 is free. A stack whose peak has another
- *           number than the head's has not changed since the last peak: its rows are what was live.
+ *           where a stack's depth, an image's end or a place's frame is 0; a row with address 0 is free. A stack whose
+ *           peak has another number than the head's has not changed since the last peak: its rows are what was live.
  * owner     g_table_file (in profile_samples_file.c). A fork's child makes a file of its own from its table when the
  *           child first uses the table. A program that the process executes replaces the file.
  * locks     Lock: g_samples.lock held in all calls but start and finish.

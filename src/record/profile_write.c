@@ -22,8 +22,8 @@
 #include "tables/counters.h"
 
 /* Fields of the message Profile, and of the messages inside. */
-enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6, TIME = 9, PERIOD_TYPE = 11, PERIOD = 12 };
-enum { DURATION = 10, COMMENT = 13, DEFAULT_TYPE = 14 };
+enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6, TIME = 9 };
+enum { PERIOD_TYPE = 11, PERIOD = 12, DURATION = 10, COMMENT = 13, DEFAULT_TYPE = 14 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
 enum { MAPPING_ID = 1, MAPPING_FIRST = 2, MAPPING_END = 3, MAPPING_OFFSET = 4, MAPPING_FILE = 5, MAPPING_BUILD_ID = 6 };

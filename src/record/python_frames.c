@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* python_frames.c: the lines of Python that a stack was called from.
  *
- * what      See python_frames.h. Where fields lie differs by version: one row of g_layout each. In 3.11 the record in the
- *           C frame is a struct of its own, and the outermost function of a call of the loop is marked; from 3.12 on
- *           the record is a frame itself, outside of that function.
+ * what      See python_frames.h. Where fields lie differs by version: one row of g_layout each. In 3.11 the record in
+ *           the C frame is a struct of its own, and the outermost function of a call of the loop is marked; from 3.12
+ *           on the record is a frame itself, outside of that function.
  *
  *               3.11   thread -> record -> frame -> frame, entry          3.12   thread -> record -> frame
  *                        outer record -> ...                              3.13   thread -> frame -> frame -> frame in C

@@ -33,7 +33,7 @@ SLACK_SECONDS = 10.0  # of the clocks, and after what the profile knows last
 ROOT_PID = re.compile(r"/proc/(\d+)/root")
 TOLD_PID = re.compile(r"hakmem: pid (\d+),(.*)")
 RUNS = "of a process that runs"
-LINE = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,8}) (.+)")
+LINE = re.compile(rb"(?:0x)?([0-9a-f]{1,16}) (?:0x)?([0-9a-f]{1,16}) (.+)")
 SCRIPT = re.compile(r"(?:JS|LazyCompile|Function|Script|Eval|Callback):[~*^+]?(\S*) (?:file://)?(.+?):(\d+):\d+")
 PYTHON = re.compile(r"py::(.*?):(/.*|<.*>)")
 

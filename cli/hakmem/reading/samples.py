@@ -73,6 +73,7 @@ def place_at(tables: Tables, frame: int) -> Place:
     return Place(shown(text[:sizes[0]]), shown(text[sizes[0] + 1:]), tables.field(at, "place_line", 4))
 
 
-def frames_of(tables: Tables, stack: int) -> tuple[int, ...]:
+def frames_of(tables: Tables, stack: int) -> tuple[int | Place, ...]:
     depth = tables.field(stack, "stack_depth", 4)
-    return tables.memory.words(stack + tables.n["stack_frame"], min(FRAMES_MOST, depth))
+    frames = tables.memory.words(stack + tables.n["stack_frame"], min(FRAMES_MOST, depth))
+    return tuple(place_at(tables, frame) if frame & PLACE_FRAME else frame for frame in frames)

@@ -14,7 +14,7 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from hakmem.reading.pprof import text_of
 
 DEBUG_FOLDER = Path("/usr/lib/debug/.build-id")
 UNKNOWN = "??"
+INTERPRETER = re.compile(r"(?:lib)?python\d[\d.]*(?:\.so[\d.]*)?|(?:lib)?node(?:\.so[\d.]*)?|libjvm\.so")  # files
 PROCESS_ROOT = re.compile(r"/proc/\d+/root(?=/)")
 AT_LINE = re.compile(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?$")
 
@@ -38,6 +39,22 @@ class Frame:
     function: str
     file: str  # "": not known
     line: int
+    is_interpreted: bool = field(default=False, compare=False)  # of a program that an interpreter runs
+    is_interpreter: bool = field(default=False, compare=False)  # a function of the interpreter itself
+
+    def row(self) -> str:
+        """By which sums are told: functions, or lines of an interpreted program."""
+        if not self.is_interpreted:
+            return self.function
+        place = os.path.basename(self.file) + (f":{self.line}" if self.line else "")
+        return f"{self.function} ({place})"
+
+
+def asking(frames: list[Frame]) -> Frame:
+    """The innermost one. In an interpreter that is known to run a line of a program, that line, or what it called
+    outside of the interpreter."""
+    own = any(frame.is_interpreted for frame in frames)
+    return next((frame for frame in frames if not (own and frame.is_interpreter)), frames[0])
 
 
 def root_before(file: Path) -> str:
@@ -158,7 +175,7 @@ class Names:
         """Code in no file."""
         waiting = {location.id: location.address for location in locations if not location.line and location.address}
         found = made_code(profile, self.root, waiting.values(), fresh) if waiting else {}
-        self.frames.update({number: [Frame(*found[at])] for number, at in waiting.items() if at in found})
+        self.frames.update({number: [Frame(*found[at], bool(found[at].file))] for number, at in waiting.items() if at in found})
 
     def name(self, profile: Any, mapping: Any, locations: list[Any], images: dict[tuple[str, str], Image]) -> None:
         key = (text_of(profile, mapping.filename), text_of(profile, mapping.build_id))
@@ -169,12 +186,16 @@ class Names:
         found = frames_of_image(image, {location.address: location.address - base for location in locations})
         for location in locations:
             if frames := found.get(location.address):
-                self.frames[location.id] = frames
+                self.frames[location.id] = [replace(frame, is_interpreter=is_interpreter(key[0])) for frame in frames]
 
 
 def is_file(name: str) -> bool:
     """Else it is memory that the program made code in."""
     return name.startswith("/") and not name.startswith("/memfd:") or name == "[vdso]"
+
+
+def is_interpreter(name: str) -> bool:
+    return INTERPRETER.fullmatch(os.path.basename(name)) is not None
 
 
 def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location: Any) -> list[Frame]:
@@ -184,12 +205,15 @@ def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location:
         for line in location.line
         if (f := functions.get(line.function_id)) is not None
     ]
+    module = text_of(profile, mapping.filename) if mapping is not None else ""
     if named:
-        return named
+        return [replace(frame, is_interpreted=bool(frame.file) and not is_file(module),
+                        is_interpreter=is_interpreter(module)) for frame in named]
     if mapping is None:
         return [Frame(f"{location.address:#x}", "", 0)]
-    name = os.path.basename(text_of(profile, mapping.filename)) or "anonymous memory"
-    return [Frame(f"{name}+{location.address - mapping.memory_start + mapping.file_offset:#x}", "", 0)]
+    name = os.path.basename(module) or "anonymous memory"
+    offset = location.address - mapping.memory_start + mapping.file_offset
+    return [Frame(f"{name}+{offset:#x}", "", 0, is_interpreter=is_interpreter(module))]
 
 
 def with_names(profile: Any, names: Names) -> Any:

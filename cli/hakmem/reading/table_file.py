@@ -74,6 +74,9 @@ class Place(NamedTuple):
     file: str
     line: int  # 0: unknown
 
+    def __str__(self) -> str:
+        return f"{self.function} ({self.file}:{self.line})"
+
 
 class AtPeak(NamedTuple):
     """What was live of a stack at the peak `number`."""
