@@ -26,7 +26,7 @@ static HAK_RARE struct {
 /* ---- texts ---- */
 
 static uint32_t character_at(const struct hak_place_text *text, uint32_t n) {
-  if (text->width == 1) return ((const uint8_t *)text->data)[n];
+  if (text->width <= 1) return ((const uint8_t *)text->data)[n];
   if (text->width == 2) return ((const uint16_t *)text->data)[n];
   return ((const uint32_t *)text->data)[n];
 }
@@ -43,6 +43,7 @@ static unsigned encode(uint32_t c, char out[4]) {
 
 static size_t bytes_of(const struct hak_place_text *text) {
   char out[4];
+  if (text->width == HAK_PLACE_ASCII) return text->length;
   size_t bytes = 0;
   for (uint32_t n = 0; n < text->length; n++) bytes += encode(character_at(text, n), out);
   return bytes;
@@ -60,6 +61,7 @@ static void copy_text(const struct hak_place_text *text, char *to, size_t bytes)
 }
 
 static bool is_text(const struct hak_place_text *text, const char *own, size_t bytes) {
+  if (text->width == HAK_PLACE_ASCII) return bytes == text->length && memcmp(own, text->data, bytes) == 0;
   const char *end = own + bytes;
   char out[4];
   for (uint32_t n = 0; n < text->length; n++) {
@@ -70,9 +72,14 @@ static bool is_text(const struct hak_place_text *text, const char *own, size_t b
   return own == end;
 }
 
-/* FNV-1a by characters. */
+/* FNV-1a by words. */
 static uint64_t hash_text(uint64_t hash, const struct hak_place_text *text) {
-  for (uint32_t n = 0; n < text->length; n++) hash = (hash ^ character_at(text, n)) * 0x100000001b3u;
+  const char *at = text->data, *end = at + (size_t)text->length * (text->width != 0 ? text->width : 1);
+  for (uint64_t word; (size_t)(end - at) >= sizeof word; at += sizeof word) {
+    __builtin_memcpy(&word, at, sizeof word);
+    hash = (hash ^ word) * 0x100000001b3u, hash ^= hash >> 29;
+  }
+  for (; at < end; at++) hash = (hash ^ (uint8_t)*at) * 0x100000001b3u;
   return hash ^ hash >> 29;
 }
 
@@ -97,7 +104,7 @@ static struct hak_place *find_place(const struct wanted *wanted) {
   return place;
 }
 
-static bool has_heads_locked(void) {
+static bool has_place_heads_locked(void) {
   if (g_places.head == NULL) hak_store_release(&g_places.head, hak_os_map(HEADS * sizeof *g_places.head));
   return g_places.head != NULL;
 }
@@ -115,7 +122,7 @@ static bool has_arena_locked(size_t bytes) {
 static struct hak_place *carve_place(size_t bytes) {
   struct hak_place *place = NULL;
   hak_samples_lock();
-  if (g_places.places < PLACES_MOST && has_heads_locked() && has_arena_locked(bytes)) {
+  if (g_places.places < PLACES_MOST && has_place_heads_locked() && has_arena_locked(bytes)) {
     place = (struct hak_place *)(void *)g_places.arena;
     g_places.arena += bytes;
   }
@@ -161,7 +168,7 @@ static struct hak_place *add_place(const struct wanted *wanted) {
 uint64_t hak_place_find(struct hak_place_text name, struct hak_place_text file, uint32_t line) {
   uint32_t skipped = file.length - (uint32_t)hak_min(file.length, FILE_MOST);
   name.length = (uint32_t)hak_min(name.length, NAME_MOST);
-  file.data = (const char *)file.data + (size_t)skipped * file.width;
+  file.data = (const char *)file.data + (size_t)skipped * (file.width != 0 ? file.width : 1);
   file.length -= skipped;
   struct wanted wanted = {name, file, hash_text(hash_text(0xcbf29ce484222325u ^ line, &name), &file), line};
   const struct hak_place *place = find_place(&wanted);

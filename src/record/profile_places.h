@@ -33,7 +33,9 @@ struct hak_place {
   char text[]; /* the function's name, 0, the file, 0; UTF-8 */
 };
 
-/* A text of the program: `length` characters of `width` bytes each (1, 2 or 4), readable. */
+enum { HAK_PLACE_ASCII = 0 };
+
+/* A text of the program: `length` characters of `width` bytes each (1, 2 or 4; HAK_PLACE_ASCII: 1), readable. */
 struct hak_place_text {
   const void *data;
   uint32_t length, width;

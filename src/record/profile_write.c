@@ -229,7 +229,7 @@ static void put_function(uint64_t id, const struct hak_place *place) {
   put_message(FUNCTION, message);
 }
 
-static void put_line(uint64_t id, const struct hak_place *place) {
+static void put_place(uint64_t id, const struct hak_place *place) {
   struct hak_proto *line = &g_writer.inner;
   put_function(id, place);
   struct hak_proto *message = start_message();
@@ -248,7 +248,7 @@ static uint64_t location_of(uint64_t address) {
   struct place *place = &g_writer.place[i];
   if (place->id == 0) {
     *place = (struct place){address, ++g_writer.places};
-    if (hak_frame_is_place(address)) put_line(place->id, hak_place_at(address));
+    if (hak_frame_is_place(address)) put_place(place->id, hak_place_at(address));
     else put_location(place);
   }
   return place->id;

@@ -15,7 +15,6 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
-#include <string.h>
 
 #include "base/atomic.h"
 #include "base/bits.h"
@@ -118,7 +117,7 @@ static bool is_page_readable(struct walk *walk, uint64_t page) {
   return true;
 }
 
-static bool can_read(struct walk *walk, uint64_t address, uint64_t bytes) {
+static bool can_read_all(struct walk *walk, uint64_t address, uint64_t bytes) {
   uint64_t last = (address + bytes - 1) >> PAGE_SHIFT;
   if (bytes == 0) return true;
   if (address >> PAGE_SHIFT == 0 || address >> 56 != 0 || bytes > TABLE_MOST) return false;
@@ -128,38 +127,39 @@ static bool can_read(struct walk *walk, uint64_t address, uint64_t bytes) {
   return true;
 }
 
-/* False: `bytes` bytes at the address, a multiple of 4, cannot be read. */
-static bool read_at(struct walk *walk, uint64_t address, void *out, size_t bytes) {
-  if (address % sizeof(uint32_t) != 0 || !can_read(walk, address, bytes)) return false;
-  memcpy(out, (const void *)(uintptr_t)address, bytes);
-  return true;
+/* False: `bytes` bytes at the address, a multiple of them, cannot be read. */
+static bool is_sound(struct walk *walk, uint64_t address, uint64_t bytes) {
+  uint64_t page = address >> PAGE_SHIFT;
+  return address % bytes == 0 && page != 0 && (walk->page[page % PAGES] == page || can_read_all(walk, address, bytes));
 }
 
 static uint64_t word_at(struct walk *walk, uint64_t address) {
-  uint64_t word = 0;
-  return read_at(walk, address, &word, sizeof word) ? word : 0;
+  return is_sound(walk, address, sizeof(uint64_t)) ? hak_load((const uint64_t *)(uintptr_t)address) : 0;
+}
+
+static uint32_t half_at(struct walk *walk, uint64_t address) {
+  return is_sound(walk, address, sizeof(uint32_t)) ? hak_load((const uint32_t *)(uintptr_t)address) : 0;
 }
 
 static uint8_t byte_at(struct walk *walk, uint64_t address) {
-  uint32_t word = 0;
-  unsigned shift = 8 * (address % sizeof word);
-  return read_at(walk, address - address % sizeof word, &word, sizeof word) ? (uint8_t)(word >> shift) : 0;
+  return is_sound(walk, address, sizeof(uint8_t)) ? hak_load((const uint8_t *)(uintptr_t)address) : 0;
 }
 
 /* ---- objects ---- */
 
 /* An empty text for an object that is none. */
 static struct hak_place_text text_at(struct walk *walk, uint64_t object) {
-  static const struct hak_place_text none = {"?", 1, 1};
+  static const struct hak_place_text none = {"?", 1, HAK_PLACE_ASCII};
   enum { KIND_SHIFT = 2, KIND = 7, COMPACT = 1 << 5, ASCII = 1 << 6 };
   uint64_t length = word_at(walk, object + SIZE_AT);
-  uint32_t state = 0;
+  uint32_t state = half_at(walk, object + STATE_AT);
   if (word_at(walk, object + TYPE_AT) != g_python.found.text_type || length == 0 || length > LENGTH_MOST) return none;
-  if (!read_at(walk, object + STATE_AT, &state, sizeof state) || (state & COMPACT) == 0) return none;
-  uint32_t width = (state & ASCII) != 0 ? 1 : state >> KIND_SHIFT & KIND;
-  uint64_t data = object + ((state & ASCII) != 0 ? walk->layout->ascii : walk->layout->wide);
-  if ((width != 1 && width != 2 && width != 4) || !can_read(walk, data, length * width)) return none;
-  return (struct hak_place_text){(const void *)(uintptr_t)data, (uint32_t)length, width};
+  bool ascii = (state & ASCII) != 0;
+  uint32_t width = ascii ? 1 : state >> KIND_SHIFT & KIND;
+  uint64_t data = object + (ascii ? walk->layout->ascii : walk->layout->wide);
+  if ((state & COMPACT) == 0 || (width != 1 && width != 2 && width != 4)) return none;
+  if (!can_read_all(walk, data, length * width)) return none;
+  return (struct hak_place_text){(const void *)(uintptr_t)data, (uint32_t)length, ascii ? HAK_PLACE_ASCII : width};
 }
 
 struct table {
@@ -206,16 +206,15 @@ static uint32_t line_of(struct walk *walk, uint64_t code, uint64_t instruction) 
   enum { INSTRUCTION_BYTES = 2 };
   uint64_t bytes = word_at(walk, code + LINES_AT), size = word_at(walk, bytes + SIZE_AT);
   uint64_t first = code + walk->layout->instructions, index = hak_less(instruction, first) / INSTRUCTION_BYTES;
-  uint32_t line = 0;
-  if (!read_at(walk, code + walk->layout->first_line, &line, sizeof line)) return 0;
-  if (bytes == 0 || size > TABLE_MOST || !can_read(walk, bytes + BYTES_AT, size)) return line;
+  uint32_t line = half_at(walk, code + walk->layout->first_line);
+  if (bytes == 0 || size > TABLE_MOST || !can_read_all(walk, bytes + BYTES_AT, size)) return line;
   const uint8_t *begin = (const uint8_t *)(uintptr_t)(bytes + BYTES_AT);
   return line_in((struct table){begin, begin + size}, line, index);
 }
 
 /* ---- places ---- */
 
-static void add_place(struct walk *walk, uint64_t frame) {
+static void note_place(struct walk *walk, uint64_t frame) {
   enum { TAG = 3 }; /* from 3.14 on, of a reference */
   uint64_t code = word_at(walk, frame + walk->layout->code) & ~(uint64_t)TAG;
   if (walk->depth + walk->pending == walk->most) return;
@@ -227,7 +226,7 @@ static void add_place(struct walk *walk, uint64_t frame) {
   if (place != 0) walk->frames[walk->depth + walk->pending++] = place;
 }
 
-static unsigned index_of(const struct walk *walk, uint64_t address) {
+static unsigned index_returning_to(const struct walk *walk, uint64_t address) {
   unsigned n = walk->from + 1;
   while (n < walk->depth && walk->frames[n] != address) n++;
   return n;
@@ -240,7 +239,7 @@ static unsigned loop_of(struct walk *walk, uint64_t record) {
   if (record < own || record % sizeof(uint64_t) != 0) return walk->depth;
   for (unsigned n = 0; n < SCAN_WORDS; n++) {
     uint64_t word = word_at(walk, record + n * sizeof word);
-    unsigned found = word != 0 ? index_of(walk, word) : walk->depth;
+    unsigned found = word != 0 ? index_returning_to(walk, word) : walk->depth;
     if (found < walk->depth) return found - 1;
   }
   return walk->depth;
@@ -284,7 +283,7 @@ static void walk_records(struct walk *walk, uint64_t record) {
   const struct layout *l = walk->layout;
   uint64_t frame = word_at(walk, record + l->record_frame);
   for (unsigned n = 0; n < FRAMES_MOST && frame != 0 && record != 0; n++) {
-    add_place(walk, frame);
+    note_place(walk, frame);
     if (byte_at(walk, frame + l->entry) != 0) {
       end_call(walk, record);
       record = word_at(walk, record + l->record_out);
@@ -299,13 +298,13 @@ static void walk_frames(struct walk *walk, uint64_t frame) {
   for (unsigned n = 0; n < 2 * FRAMES_MOST && frame != 0; n++) {
     bool is_record = byte_at(walk, frame + l->owner) == OWNED_BY_LOOP;
     if (is_record) end_call(walk, frame);
-    else add_place(walk, frame);
+    else note_place(walk, frame);
     frame = word_at(walk, frame + l->outer);
   }
   end_call(walk, 0);
 }
 
-static HAK_NOINLINE unsigned mix(const struct layout *layout, uint64_t *frames, unsigned depth, unsigned most) {
+static HAK_NOINLINE unsigned mix_frames(const struct layout *layout, uint64_t *frames, unsigned depth, unsigned most) {
   uint64_t (*state_of)(void) = (uint64_t (*)(void))(uintptr_t)g_python.found.state;
   struct walk walk = {.layout = layout, .frames = frames, .depth = depth, .most = most};
   uint64_t state = state_of(), chain = state != 0 ? word_at(&walk, state + layout->state_chain) : 0;
@@ -318,5 +317,5 @@ static HAK_NOINLINE unsigned mix(const struct layout *layout, uint64_t *frames, 
 unsigned hak_python_mix(uint64_t *frames, unsigned depth, unsigned most) {
   const struct layout *layout = hak_load_acquire(&g_python.layout);
   if (HAK_LIKELY(layout == NULL) || !hak_load(&g_allowed)) return depth;
-  return mix(layout, frames, depth, most);
+  return mix_frames(layout, frames, depth, most);
 }
