@@ -82,6 +82,7 @@ static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double
   depth = hak_python_mix(frames, depth, HAK_BACKTRACE_MOST);
   hak_pace.walks = false;
   hak_samples_add(&sample, frames, depth, in_use_for_peak());
+  hak_python_forget(frames, depth);
   hak_pace.newest = p;
   hak_pace.newest_left = hak_pace.left;
 }

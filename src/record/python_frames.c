@@ -13,6 +13,7 @@
 #include "record/python_frames.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -37,7 +38,7 @@ enum { NONE = 0xffff };
 enum { FILE_AT = 112, NAME_AT = 128, LINES_AT = 136 };         /* of a code object, in all versions */
 enum { TYPE_AT = 8, SIZE_AT = 16, BYTES_AT = 32, STATE_AT = 32 }; /* of an object; bytes; a text */
 enum { OWNED_BY_LOOP = 3 };
-enum { FRAMES_MOST = 128, SCAN_WORDS = 1024, LENGTH_MOST = 1 << 16, TABLE_MOST = 1 << 20 };
+enum { STEPS_MOST = 4096, SCAN_MOST = 256 << 10, LENGTH_MOST = 1 << 16, TABLE_MOST = 1 << 20 };
 
 static const HAK_RARE_CONSTANT struct layout g_layout[] = {
     {0x030b, 56, 8, 16, 32, 48, 56, 69, 68, 72, 184, 48, 72},
@@ -78,6 +79,19 @@ static void keep_loaded(hak_lookup_function *lookup, const void *function) {
   open(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
+/* Its size is known to glibc's loader only. */
+static void find_loop(hak_lookup_function *lookup, struct hak_python *found) {
+  typedef int size_function(const void *, Dl_info *, void **, int);
+  enum { SYMBOL = 1 }; /* RTLD_DL_SYMENT */
+  size_function *find = (size_function *)lookup(RTLD_DEFAULT, "dladdr1");
+  const void *loop = lookup(RTLD_DEFAULT, "_PyEval_EvalFrameDefault");
+  void *symbol = NULL;
+  Dl_info info;
+  if (find == NULL || loop == NULL || find(loop, &info, &symbol, SYMBOL) == 0 || symbol == NULL) return;
+  found->loop = (uintptr_t)loop;
+  found->loop_end = found->loop + ((const ElfW(Sym) *)symbol)->st_size;
+}
+
 void hak_python_prepare(void) {
   hak_lookup_function *lookup = hak_load(&g_python.own) ? NULL : hak_lookup();
   const unsigned long *version = lookup != NULL ? lookup(RTLD_DEFAULT, "Py_Version") : NULL;
@@ -88,6 +102,7 @@ void hak_python_prepare(void) {
   found.text_type = (uintptr_t)lookup(RTLD_DEFAULT, "PyUnicode_Type");
   if (found.state == 0 || found.code_type == 0 || found.text_type == 0) return;
   keep_loaded(lookup, (const void *)(uintptr_t)found.state);
+  find_loop(lookup, &found);
   use_interpreter(&found);
   hak_store(&g_python.own, true);
 }
@@ -104,7 +119,10 @@ struct walk {
   const struct layout *layout;
   uint64_t *frames;
   unsigned depth, most;
-  unsigned from;   /* the loop of the next call lies here or further out */
+  unsigned from;    /* the loop of the next call lies here or further out */
+  bool in_order;    /* as many frames of the loop as records */
+  unsigned next;    /* the return address of this frame was not met yet */
+  uint64_t scanned; /* up to here on the stack */
   unsigned pending; /* places behind `depth` that belong to that call */
   uint64_t page[PAGES]; /* pages that can be read, by the last bits of their numbers */
 };
@@ -133,15 +151,18 @@ static bool is_sound(struct walk *walk, uint64_t address, uint64_t bytes) {
   return address % bytes == 0 && page != 0 && (walk->page[page % PAGES] == page || can_read_all(walk, address, bytes));
 }
 
-static uint64_t word_at(struct walk *walk, uint64_t address) {
+/* The stack is read between its variables, too, where the address sanitizer lets nothing be read. */
+#define ANY_BYTE __attribute__((no_sanitize_address))
+
+ANY_BYTE static uint64_t word_at(struct walk *walk, uint64_t address) {
   return is_sound(walk, address, sizeof(uint64_t)) ? hak_load((const uint64_t *)(uintptr_t)address) : 0;
 }
 
-static uint32_t half_at(struct walk *walk, uint64_t address) {
+ANY_BYTE static uint32_t half_at(struct walk *walk, uint64_t address) {
   return is_sound(walk, address, sizeof(uint32_t)) ? hak_load((const uint32_t *)(uintptr_t)address) : 0;
 }
 
-static uint8_t byte_at(struct walk *walk, uint64_t address) {
+ANY_BYTE static uint8_t byte_at(struct walk *walk, uint64_t address) {
   return is_sound(walk, address, sizeof(uint8_t)) ? hak_load((const uint8_t *)(uintptr_t)address) : 0;
 }
 
@@ -226,23 +247,38 @@ static void note_place(struct walk *walk, uint64_t frame) {
   if (place != 0) walk->frames[walk->depth + walk->pending++] = place;
 }
 
-static unsigned index_returning_to(const struct walk *walk, uint64_t address) {
-  unsigned n = walk->from + 1;
-  while (n < walk->depth && walk->frames[n] != address) n++;
+static bool is_in_loop(uint64_t address) {
+  return address > g_python.found.loop && address <= g_python.found.loop_end;
+}
+
+/* walk->depth: none. */
+static unsigned next_in_loop(const struct walk *walk, unsigned from) {
+  unsigned n = from;
+  while (n < walk->depth && !is_in_loop(walk->frames[n])) n++;
   return n;
 }
 
-/* The frame of the loop whose record lies here: the one before the next return address above the record. walk->depth:
- * none. */
-static unsigned loop_of(struct walk *walk, uint64_t record) {
-  uintptr_t own = (uintptr_t)__builtin_frame_address(0);
-  if (record < own || record % sizeof(uint64_t) != 0) return walk->depth;
-  for (unsigned n = 0; n < SCAN_WORDS; n++) {
-    uint64_t word = word_at(walk, record + n * sizeof word);
-    unsigned found = word != 0 ? index_returning_to(walk, word) : walk->depth;
-    if (found < walk->depth) return found - 1;
+static unsigned count_in_loop(const struct walk *walk) {
+  unsigned count = 0;
+  for (unsigned n = next_in_loop(walk, 0); n < walk->depth; n = next_in_loop(walk, n + 1)) count++;
+  return count;
+}
+
+/* The frame that the record lies in: the last one whose return address lies below. A frame whose caller's frame holds a
+ * copy of the return address is taken to end there, so an error is one of a frame, and none is left behind by samples
+ * (entry/sampled.c). walk->depth: none. */
+static unsigned loop_by_stack(struct walk *walk, uint64_t record) {
+  if (record % sizeof record != 0 || record < walk->scanned || record - walk->scanned > SCAN_MOST) return walk->depth;
+  for (; walk->scanned < record && walk->next < walk->depth; walk->scanned += sizeof record) {
+    walk->next += word_at(walk, walk->scanned) == walk->frames[walk->next];
   }
-  return walk->depth;
+  return walk->next > walk->from ? walk->next - 1 : walk->depth;
+}
+
+/* The frame of the loop whose record lies here. walk->depth: none. */
+static unsigned loop_of(struct walk *walk, uint64_t record) {
+  if (record == 0) return walk->depth;
+  return walk->in_order ? next_in_loop(walk, walk->from) : loop_by_stack(walk, record);
 }
 
 static void turn_round(uint64_t *begin, uint64_t *end) {
@@ -261,10 +297,11 @@ static void move_places(struct walk *walk, unsigned to) {
   turn_round(begin, end);
 }
 
-/* Puts the pending places in the place of the loop's frame; the call site stays, too. */
+/* Puts the pending places in the place of the loop's frame. The call site stays, and the outermost frame, which is no
+ * loop's: the stack is cut off there. */
 static void end_call(struct walk *walk, uint64_t record) {
   unsigned count = walk->pending, at = loop_of(walk, record);
-  bool replaces = at != 0 && at < walk->depth && count != 0;
+  bool replaces = at != 0 && at + 1 < walk->depth && count != 0;
   unsigned left = at < walk->depth ? walk->depth - at - 1 : 0;
   walk->from = at < walk->depth ? at + 1 - replaces + count : walk->depth + count;
   if (replaces) {
@@ -272,6 +309,7 @@ static void end_call(struct walk *walk, uint64_t record) {
     for (unsigned n = 0; n < left + count; n++) loop[n] = loop[n + 1];
     walk->depth--;
   }
+  walk->next = walk->from;
   move_places(walk, walk->depth - left);
   walk->depth += count;
   walk->pending = 0;
@@ -279,38 +317,50 @@ static void end_call(struct walk *walk, uint64_t record) {
 
 /* ---- the chain ---- */
 
-static void walk_records(struct walk *walk, uint64_t record) {
+/* The next frame; where records are apart, that of its call. */
+struct chain {
+  uint64_t frame, record;
+};
+
+static struct chain first_of(struct walk *walk, uint64_t state) {
   const struct layout *l = walk->layout;
-  uint64_t frame = word_at(walk, record + l->record_frame);
-  for (unsigned n = 0; n < FRAMES_MOST && frame != 0 && record != 0; n++) {
-    note_place(walk, frame);
-    if (byte_at(walk, frame + l->entry) != 0) {
-      end_call(walk, record);
-      record = word_at(walk, record + l->record_out);
-    }
-    frame = word_at(walk, frame + l->outer);
-  }
-  end_call(walk, 0);
+  uint64_t top = word_at(walk, state + l->state_chain);
+  bool has_record = top != 0 && l->record_frame != NONE;
+  return (struct chain){has_record ? word_at(walk, top + l->record_frame) : top, top};
 }
 
-static void walk_frames(struct walk *walk, uint64_t frame) {
+/* Goes on to the frame outside. Returns the record of the call that ends with this frame; 0: none does. */
+static uint64_t step_out(struct walk *walk, struct chain *at) {
   const struct layout *l = walk->layout;
-  for (unsigned n = 0; n < 2 * FRAMES_MOST && frame != 0; n++) {
-    bool is_record = byte_at(walk, frame + l->owner) == OWNED_BY_LOOP;
-    if (is_record) end_call(walk, frame);
-    else note_place(walk, frame);
-    frame = word_at(walk, frame + l->outer);
-  }
-  end_call(walk, 0);
+  uint64_t frame = at->frame, ended = 0;
+  bool is_apart = l->record_out != NONE;
+  if (is_apart && byte_at(walk, frame + l->entry) != 0) ended = at->record;
+  if (!is_apart && byte_at(walk, frame + l->owner) == OWNED_BY_LOOP) ended = frame;
+  if (is_apart && ended != 0) at->record = word_at(walk, ended + l->record_out);
+  at->frame = word_at(walk, frame + l->outer);
+  return ended;
+}
+
+static unsigned count_records(struct walk *walk, struct chain at) {
+  unsigned count = 0;
+  if (g_python.found.loop_end == 0) return UINT32_MAX;
+  for (unsigned n = 0; n < STEPS_MOST && at.frame != 0; n++) count += step_out(walk, &at) != 0;
+  return count;
 }
 
 static HAK_NOINLINE unsigned mix_frames(const struct layout *layout, uint64_t *frames, unsigned depth, unsigned most) {
   uint64_t (*state_of)(void) = (uint64_t (*)(void))(uintptr_t)g_python.found.state;
   struct walk walk = {.layout = layout, .frames = frames, .depth = depth, .most = most};
-  uint64_t state = state_of(), chain = state != 0 ? word_at(&walk, state + layout->state_chain) : 0;
-  if (chain == 0) return depth;
-  if (layout->record_out != NONE) walk_records(&walk, chain);
-  else walk_frames(&walk, layout->record_frame != NONE ? word_at(&walk, chain + layout->record_frame) : chain);
+  walk.scanned = (uintptr_t)(frames + most);
+  uint64_t state = state_of();
+  struct chain at = state != 0 ? first_of(&walk, state) : (struct chain){0, 0};
+  walk.in_order = at.frame != 0 && count_records(&walk, at) == count_in_loop(&walk);
+  for (unsigned n = 0; n < STEPS_MOST && at.frame != 0; n++) {
+    uint64_t frame = at.frame, ended = step_out(&walk, &at);
+    if (ended != frame) note_place(&walk, frame);
+    if (ended != 0) end_call(&walk, ended);
+  }
+  if (walk.pending != 0) end_call(&walk, 0);
   return walk.depth;
 }
 
@@ -318,4 +368,9 @@ unsigned hak_python_mix(uint64_t *frames, unsigned depth, unsigned most) {
   const struct layout *layout = hak_load_acquire(&g_python.layout);
   if (HAK_LIKELY(layout == NULL) || !hak_load(&g_allowed)) return depth;
   return mix_frames(layout, frames, depth, most);
+}
+
+void hak_python_forget(uint64_t *frames, unsigned depth) {
+  for (unsigned n = 0; hak_load(&g_python.layout) != NULL && n < depth; n++) frames[n] = 0;
+  __asm__ volatile("" : : "r"(frames) : "memory");
 }

@@ -8,10 +8,11 @@
  *                                         |                                  |
  *                                        inner() line 3, outer() line 7     <module> line 9
  *
- *           A call of the interpreter's loop runs one or more functions of Python. The interpreter keeps a record in
- *           the C frame of each such call; the next return address above the record on the stack is the one that the
- *           loop returns to, so the frame before is the loop's. That needs no symbol of the loop. Frames that no
- *           return address was found for, as where the stack is the call site alone, stand behind all others.
+ *           A call of the interpreter's loop runs one or more functions of Python, and has a record in its C frame. If
+ *           there are as many return addresses into the loop as records, these belong to each other in their order.
+ *           Else (a part of the loop was moved away by the compiler, a stack is cut off) a call is found by the stack:
+ *           the record lies between the return addresses of the loop's frame and of the frame outside. Lines that no
+ *           frame was found for, as where the stack is the call site alone, stand behind all others.
  *
  *           The calling thread asks for its own state (PyGILState_GetThisThreadState), so the frames are its own. These
  *           are alive, with what they refer to, while it runs, with the interpreter's lock or without. What is not so
@@ -34,6 +35,7 @@ struct hak_python {
   uint64_t code_type; /* PyCode_Type */
   uint64_t text_type; /* PyUnicode_Type */
   uint64_t version;   /* the number in Py_Version */
+  uint64_t loop, loop_end; /* _PyEval_EvalFrameDefault; 0, 0: unknown */
 };
 
 /* Looks for an interpreter. Do not call inside malloc. */
@@ -43,8 +45,11 @@ void hak_python_prepare(void);
  * effect after a hak_python_prepare that found one. */
 void hak_python_take(const struct hak_python *found);
 
-/* Puts frames of the interpreter between frames[0 .. depth), of `most`; returns the new depth. frames[0] stays. Lock:
- * none held. */
+/* Puts frames of the interpreter between frames[0 .. depth), of `most`; returns the new depth. frames[0] stays. The
+ * array lies on the stack, below the frame that returns to frames[0]. Lock: none held. */
 unsigned hak_python_mix(uint64_t *frames, unsigned depth, unsigned most);
+
+/* Clears the array: what stays of it on the stack would look like return addresses. */
+void hak_python_forget(uint64_t *frames, unsigned depth);
 
 #endif

@@ -59,11 +59,15 @@ struct Block {
 class Interpreter {
  public:
   explicit Interpreter(const Version &version) : v(version) {
-    struct hak_python found = {address_of(reinterpret_cast<void *>(state_of_thread)), address_of(&code_type),
-                               address_of(&text_type), v.number};
     g_allowed = true;
     memset(g_state, 0, sizeof g_state);
     g_state_now = g_state;
+    knows_loop(0, 0);
+  }
+
+  void knows_loop(uint64_t begin, uint64_t end) {
+    const struct hak_python found = {address_of(reinterpret_cast<void *>(state_of_thread)), address_of(&code_type),
+                                     address_of(&text_type), v.number, begin, end};
     hak_python_take(&found);
   }
 
@@ -155,10 +159,11 @@ std::string told(uint64_t frame) {
   return std::string(place->text) + "@" + (place->text + place->name_bytes + 1) + ":" + std::to_string(place->line);
 }
 
-std::vector<std::string> mixed(Words frames, unsigned most = kMost) {
-  const auto depth = static_cast<unsigned>(frames.size());
-  frames.resize(kMost + 1, 77);
-  const unsigned now = hak_python_mix(frames.data(), depth, most);
+/* The array lies on the stack, below that of C that the test made. */
+__attribute__((noinline)) std::vector<std::string> mixed(const Words &native, unsigned most = kMost) {
+  uint64_t frames[kMost + 1];
+  for (unsigned n = 0; n <= kMost; n++) frames[n] = n < native.size() ? native[n] : 77;
+  const unsigned now = hak_python_mix(frames, static_cast<unsigned>(native.size()), most);
   std::vector<std::string> all;
   for (unsigned n = 0; n < now; n++) all.push_back(told(frames[n]));
   EXPECT_EQ(frames[kMost], 77u);
@@ -167,11 +172,11 @@ std::vector<std::string> mixed(Words frames, unsigned most = kMost) {
 
 using Told = std::vector<std::string>;
 
-/* A stack of C with two calls of the loop: site 1001, 1002; loop 1003; 1004; loop 1005; main 1006. */
+/* A stack of C with two calls of the loop: site 1001, 1002; loop 2003; 1004; loop 2005; main 1006. */
 struct CStack {
-  uint64_t below = 1002, pad0 = 5;
+  uint64_t returns_to_site = 1001, returns_to_1002 = 1002, returns_to_inner = 2003, pad4[3] = {5, 6, 7};
   char inner[128] = {};
-  uint64_t pad1[3] = {5, 6, 7}, returns_to_1004 = 1004, pad2 = 8, returns_to_loop = 1005;
+  uint64_t pad1[3] = {5, 6, 7}, returns_to_1004 = 1004, pad2 = 8, returns_to_loop = 2005;
   char outer[128] = {};
   uint64_t pad3 = 9, returns_to_main = 1006;
 };
@@ -179,7 +184,7 @@ struct CStack {
 class EachVersion : public testing::TestWithParam<Version> {};
 INSTANTIATE_TEST_SUITE_P(Python, EachVersion, testing::ValuesIn(kVersions));
 
-const Words kNative = {1001, 1002, 1003, 1004, 1005, 1006};
+const Words kNative = {1001, 1002, 2003, 1004, 2005, 1006};
 
 /* inner calls of f at line 11 from g at line 14; below a C function called by h at line 12. */
 void run_two_calls(Interpreter &python, CStack &stack) {
@@ -203,12 +208,29 @@ TEST_P(EachVersion, LinesStandWhereTheLoopWas) {
   EXPECT_EQ(mixed(kNative), kMixed) << "the second time the places are there already";
 }
 
+/* The inner call of the loop never wrote two variables where older return addresses lie. */
+TEST_P(EachVersion, AnOlderAddressOnTheStackIsPassed) {
+  Interpreter python(GetParam());
+  CStack stack;
+  run_two_calls(python, stack);
+  for (uint64_t older : {1001, 1002, 2003, 2005, 1006}) {
+    stack.pad1[1] = stack.pad4[1] = older;
+    EXPECT_EQ(mixed(kNative), kMixed) << older;
+  }
+  python.knows_loop(2000, 2004);
+  EXPECT_EQ(mixed(kNative), kMixed) << "the outer call is in a part of the loop that lies elsewhere";
+  stack.pad4[1] = 1004;
+  EXPECT_NE(mixed(kNative), kMixed) << "it is where the inner one would end";
+  python.knows_loop(2000, 2999);
+  EXPECT_EQ(mixed(kNative), kMixed) << "in order";
+}
+
 TEST_P(EachVersion, TheCallSiteStays) {
   Interpreter python(GetParam());
   CStack stack;
   run_two_calls(python, stack);
-  EXPECT_EQ(mixed({1003, 1004, 1005, 1006}),
-            (Told{"1003", "f\u00e9\u20ac@/srv/app.py:11", "C.g@/srv/app.py:14", "1004", "h@/srv/app.py:12", "1006"}));
+  EXPECT_EQ(mixed({2003, 1004, 2005, 1006}),
+            (Told{"2003", "f\u00e9\u20ac@/srv/app.py:11", "C.g@/srv/app.py:14", "1004", "h@/srv/app.py:12", "1006"}));
 }
 
 TEST_P(EachVersion, WithoutAStackTheLinesComeBehindTheCallSite) {
@@ -217,7 +239,7 @@ TEST_P(EachVersion, WithoutAStackTheLinesComeBehindTheCallSite) {
   run_two_calls(python, stack);
   const Told lines = {"f\u00e9\u20ac@/srv/app.py:11", "C.g@/srv/app.py:14", "h@/srv/app.py:12"};
   EXPECT_EQ(mixed({1001}), (Told{"1001", lines[0], lines[1], lines[2]}));
-  EXPECT_EQ(mixed({1001, 1002, 1003, 1004}), (Told{"1001", "1002", lines[0], lines[1], "1004", lines[2]}));
+  EXPECT_EQ(mixed({1001, 1002, 2003, 1004}), (Told{"1001", "1002", lines[0], lines[1], "1004", lines[2]}));
 }
 
 TEST_P(EachVersion, AFullStackLosesTheOutermostLines) {
@@ -225,7 +247,7 @@ TEST_P(EachVersion, AFullStackLosesTheOutermostLines) {
   CStack stack;
   run_two_calls(python, stack);
   EXPECT_EQ(mixed({1001}, 2), (Told{"1001", "f\u00e9\u20ac@/srv/app.py:11"}));
-  EXPECT_EQ(mixed(kNative, 6), (Told{"1001", "1002", "1003", "1004", "1005", "1006"}));
+  EXPECT_EQ(mixed(kNative, 6), (Told{"1001", "1002", "2003", "1004", "2005", "1006"}));
 }
 
 TEST_P(EachVersion, LinesOfEachInstruction) {
@@ -259,14 +281,14 @@ TEST_P(EachVersion, ObjectsOfOtherTypesAreNoCode) {
   python.call(stack.inner, f, f, 0, 0);
   python.runs(stack.inner, f);
   reinterpret_cast<uint64_t *>(code)[1] = address_of(&text_type);
-  EXPECT_EQ(mixed(kNative), (Told{"1001", "1002", "1003", "1004", "1005", "1006"}));
+  EXPECT_EQ(mixed(kNative), (Told{"1001", "1002", "2003", "1004", "2005", "1006"}));
 }
 
 TEST_P(EachVersion, NothingOfAnotherVersionInASandboxOrOutsideOfPython) {
   Version other = GetParam();
   other.number += 0x10000 * 7;
   CStack stack;
-  const Told as_it_was = {"1001", "1002", "1003", "1004", "1005", "1006"};
+  const Told as_it_was = {"1001", "1002", "2003", "1004", "2005", "1006"};
   {
     Interpreter unknown(other);
     EXPECT_EQ(mixed(kNative), as_it_was);

@@ -27,6 +27,7 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
 from hakmem.base.streams import show_progress
+from hakmem.reading.interpreter import interpreter_of
 from hakmem.reading.living import refuse_if_ending, refuse_if_gone
 from hakmem.reading.loaded import STRING_BYTES, STRINGS, STRINGS_MOST, dynamic_of, moved, stay_loaded
 from hakmem.reading.tables import Changed, Memory, Tables
@@ -34,8 +35,6 @@ from hakmem.reading.tables import Changed, Memory, Tables
 SYMBOLS = 6  # DT_SYMTAB
 SYMBOL = struct.Struct("<IBBHQQ")
 SYMBOLS_MOST = 1 << 14
-PYTHON = (b"PyGILState_GetThisThreadState", b"PyCode_Type", b"PyUnicode_Type")  # as struct hak_python has them
-PYTHON_VERSION = b"Py_Version"
 LIBGCC, UNWIND, ADDRESS = "/libgcc_s.so.1", b"_Unwind_Backtrace", b"_Unwind_GetIP"
 SAMPLE, REST = 1, 2
 FRAMES, BARE = 1, 2
@@ -74,19 +73,6 @@ def unwinder_of(memory: Memory) -> tuple[int, int]:
                 if all(each is not None and "x" in each.rights and each.path == area.path for each in code):
                     return found[UNWIND], found[ADDRESS]
     return 0, 0
-
-
-def interpreter_of(memory: Memory) -> tuple[int, ...]:
-    """Of CPython, in code that stays loaded: what PYTHON names, and its version. Zeros: there is none."""
-    paths, program = stay_loaded(memory), os.readlink(f"/proc/{memory.pid}/exe")
-    for area in memory.areas:
-        named = area.path == program or "/libpython" in area.path
-        if area.offset == 0 and named and area.path in paths:
-            with suppress(Changed, struct.error):
-                found = functions_in(memory, area.first, (*PYTHON, PYTHON_VERSION))
-                if len(found) == len(PYTHON) + 1:
-                    return *(found[name] for name in PYTHON), memory.number(found[PYTHON_VERSION])
-    return (0,) * (len(PYTHON) + 1)
 
 
 def is_filtered(pid: int) -> bool:
