@@ -42,7 +42,7 @@ struct extent {
 static HAK_RARE struct {
   struct hak_draft draft;
   struct hak_proto message, inner;
-  uint64_t strings, places, images;
+  uint64_t strings, places, images, functions;
   struct place *place; /* addresses with their numbers, by hash; mask + 1 entries */
   size_t mask;
   struct extent image[HAK_IMAGES];
@@ -218,23 +218,24 @@ static void put_location(const struct place *place) {
   put_message(LOCATION, message);
 }
 
-/* A place has a function of its own, with the location's number. */
-static void put_function(uint64_t id, const struct hak_place *place) {
+/* A place has a function of its own. Numbers without gaps: pprof goes on with the number of functions. */
+static uint64_t put_function(const struct hak_place *place) {
   uint64_t name = put_string(place->text), file = put_string(place->text + place->name_bytes + 1);
   struct hak_proto *message = start_message();
-  hak_proto_number(message, FUNCTION_ID, id);
+  hak_proto_number(message, FUNCTION_ID, ++g_writer.functions);
   hak_proto_number(message, FUNCTION_NAME, name);
   hak_proto_number(message, FUNCTION_SYSTEM_NAME, name);
   hak_proto_number(message, FUNCTION_FILE, file);
   put_message(FUNCTION, message);
+  return g_writer.functions;
 }
 
 static void put_place(uint64_t id, const struct hak_place *place) {
   struct hak_proto *line = &g_writer.inner;
-  put_function(id, place);
+  uint64_t function = put_function(place);
   struct hak_proto *message = start_message();
   hak_proto_start(line);
-  hak_proto_number(line, LINE_FUNCTION, id);
+  hak_proto_number(line, LINE_FUNCTION, function);
   hak_proto_number(line, LINE_NUMBER, place->line);
   hak_proto_number(message, LOCATION_ID, id);
   hak_proto_message(message, LOCATION_LINE, line);
@@ -323,7 +324,7 @@ static bool get_places(void) {
   uint64_t least = 2 * hak_samples_frames() + 64;
   g_writer.mask = ((size_t)2 << hak_highest_bit(least)) - 1;
   g_writer.place = hak_os_map(place_bytes());
-  g_writer.strings = g_writer.places = g_writer.images = 0;
+  g_writer.strings = g_writer.places = g_writer.images = g_writer.functions = 0;
   return g_writer.place != NULL;
 }
 

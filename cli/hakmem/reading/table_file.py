@@ -317,8 +317,9 @@ class Builder:
             place = self.table.places.get(frame, UNKNOWN_PLACE)
             self.locations[frame, 0] = number = len(self.locations) + 1
             name = self.string(place.function)
-            self.profile.function.add(id=number, name=name, system_name=name, filename=self.string(place.file))
-            self.profile.location.add(id=number).line.add(function_id=number, line=place.line)
+            function = len(self.profile.function) + 1
+            self.profile.function.add(id=function, name=name, system_name=name, filename=self.string(place.file))
+            self.profile.location.add(id=number).line.add(function_id=function, line=place.line)
         return self.locations[frame, 0]
 
     def location(self, address: int, stack: int) -> int:
