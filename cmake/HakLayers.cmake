@@ -24,7 +24,7 @@ set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thre
   learn/policy_read learn/policy_write learn/rows learn/tune_rows learn/past os/draft os/loaded tables/settings runs/runs_purge blocks/slab_purge reclaim/release
   learn/caches reclaim/trigger learn/extra_class reclaim/drain_idle reclaim/release_all reclaim/peak_limit cache/after_fork reclaim/background_thread
   observe/asked observe/stats observe/stats_page cache/account entry/due entry/heap entry/oom entry/thread record/trace record/trace_chunks
-  record/trace_modules os/catch record/profile_ages record/profile_backtrace record/profile_images record/profile_proto record/profile_samples record/profile_write
+  record/trace_modules os/catch record/profile_ages record/profile_backtrace record/profile_images record/profile_places record/profile_proto record/profile_samples record/profile_write record/python_frames
   learn_absent/absent entry/profiling entry/guard blocks/slab_sampled blocks/guarded observe/report observe/guard_report api/sites base/edits)
 foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)

@@ -38,12 +38,12 @@ def switches(pid: int) -> dict[str, int]:
     try:
         found = Tables(memory)
         lent = memory.number(found.at["account"] + found.n["lent"], 1)
-        return {"profile": found.setting("profile"), "frames": found.setting("profile_frames"), "lent": lent}
+        return {"profile": found.setting("profile"), "lent": lent}
     finally:
         memory.close()
 
 
-OFF = {"profile": 0, "frames": 0, "lent": 0}
+OFF = {"profile": 0, "lent": 0}
 
 
 class FromOutside(Asked):
@@ -291,7 +291,7 @@ class FromOutside(Asked):
         found = take(pid, 0.1)
         self.assertEqual(found.seconds, 0)
         self.assertGreater(self.live_range(found)[1], 40 << 20, "it has what was taken before, too")
-        self.assertEqual(switches(pid), {"profile": 1, "frames": 0, "lent": 0})
+        self.assertEqual(switches(pid), {"profile": 1, "lent": 0})
 
     @unittest.skipIf(os.geteuid() != 0, "only root has other users' processes")
     def test_another_users(self) -> None:

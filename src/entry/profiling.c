@@ -20,11 +20,12 @@
 #include "record/profile_samples.h"
 #include "record/profile_samples_file.h"
 #include "record/profile_write.h"
+#include "record/python_frames.h"
 #include "tables/settings.h"
 #include "tables/shared_file.h"
 
 static HAK_RARE struct {
-  bool begun;    /* hak_backtrace_prepare was called */
+  bool begun;    /* hak_backtrace_prepare was called, and an interpreter looked for */
   bool expected; /* profile_file is written at exit */
   bool finished; /* profile_file is written no more */
   bool kept;     /* profile_table is ended at exit */
@@ -114,6 +115,7 @@ static void expect_exit(void) {
 void hak_profiling_begin(void) {
   if (hak_setting(profile) != 0 && !hak_load(&g_profiling.begun)) {
     hak_backtrace_prepare();
+    hak_python_prepare();
     hak_store(&g_profiling.begun, true);
   }
   if (g_settings.profile_file != NULL && !g_profiling.expected) expect_file();
@@ -121,7 +123,7 @@ void hak_profiling_begin(void) {
 }
 
 void hak_profiling_finish(void) {
-  if (hak_setting(profile) != 0) hak_backtrace_finish();
+  if (hak_setting(profile) != 0 || hak_setting(guard_bytes) != 0) hak_backtrace_finish();
   if (g_settings.profile_table != NULL) hak_samples_file_finish();
   if (g_profiling.expected) save_profile();
   g_profiling.finished = true;

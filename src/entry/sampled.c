@@ -17,6 +17,7 @@
 #include "reclaim/peak_limit.h"
 #include "record/profile_backtrace.h"
 #include "record/profile_samples.h"
+#include "record/python_frames.h"
 
 __thread struct hak_pace hak_pace;
 
@@ -97,9 +98,11 @@ static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double
   uint64_t frames[HAK_BACKTRACE_MOST];
   struct hak_sample sample = {.address = (uintptr_t)p, .bytes = bytes, .asked = asked, .weight = weight};
   hak_pace.walks = true;
-  unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame, hak_setting(profile_frames) != 0);
+  unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame);
+  depth = hak_python_mix(frames, depth, HAK_BACKTRACE_MOST);
   hak_pace.walks = false;
   hak_samples_add(&sample, frames, depth, in_use_for_peak());
+  hak_python_forget(frames, depth);
   hak_pace.newest = p;
   hak_pace.newest_left = hak_pace.left;
 }

@@ -16,6 +16,7 @@
 #include "os/fork.h"
 #include "os/given.h"
 #include "record/profile_backtrace.h"
+#include "record/python_frames.h"
 #include "tables/calls.h"
 #include "tables/settings.h"
 
@@ -25,11 +26,11 @@ HAK_RARE struct hak_asked g_asked;
  * malloc does not need: one checks a page of a stack, another blocks signals while a fork is noticed. */
 static void sample_from_now(bool on) {
   bool bare = (hak_load(&g_asked.how) & HAK_HOW_BARE) != 0 || !hak_load(&g_allowed);
-  hak_store(&g_settings.profile_frames, !bare && (hak_load(&g_asked.how) & HAK_HOW_FRAMES) != 0);
   unsigned modules = (unsigned)hak_min(hak_load(&g_asked.modules), HAK_ASKED_MODULES);
   if (on && bare) hak_unwind_modules_give(g_asked.module, modules);
   if (on) hak_backtrace_prepare();
   hak_backtrace_bare(on && bare);
+  hak_python_take(on && !bare ? &g_asked.python : NULL);
   hak_store(&g_settings.profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();

@@ -5,7 +5,7 @@
  *           memory, and sends no signal. A slow path that reads g_account.due anyway reads the request in the same
  *           load, so that no path has an instruction more.
  *
- *               asker: answer = 0, how, modules, then g_account.asked = 1 | 2
+ *               asker: answer = 0, how, modules, python, then g_account.asked = 1 | 2
  *               next slow path of any thread: asked = 0; profile = on | off; answer = 1 done | 2 refused
  *
  *           Blocks from before the request have no sample. A fork's child ends the sampling. In a sandbox, which may
@@ -26,17 +26,19 @@
 #include <stdint.h>
 
 #include "base/bits.h"
+#include "record/python_frames.h"
 #include "record/unwind_modules.h"
 
 enum hak_asked_answer { HAK_ANSWER_NONE, HAK_ANSWER_DONE, HAK_ANSWER_REFUSED };
 
-enum { HAK_HOW_FRAMES = 1, HAK_HOW_BARE = 2 }; /* stacks by frame pointers; only kernel calls of malloc */
+enum { HAK_HOW_BARE = 1 }; /* only kernel calls of malloc */
 
 enum { HAK_ASKED_MODULES = 20 };
 
 struct hak_asked {
   uint32_t how;     /* HAK_HOW_ bits */
   uint32_t answer;  /* enum hak_asked_answer */
+  struct hak_python python; /* an interpreter in code that stays loaded; state 0: none */
   uint64_t modules; /* number of rows in use, with `bare`; by rising addresses */
   struct hak_unwind_module module[HAK_ASKED_MODULES];
 };

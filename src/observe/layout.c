@@ -24,6 +24,7 @@
 #include "observe/asked.h"
 #include "observe/stats_page.h"
 #include "os/os.h"
+#include "record/profile_places.h"
 #include "record/profile_samples.h"
 #include "retain/cost.h"
 #include "retain/footprint.h"

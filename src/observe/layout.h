@@ -17,7 +17,7 @@
   __asm__(".pushsection .hakmem.needs, \"e\", %progbits\n.quad hak_layout\n.popsection")
 
 #define HAK_LAYOUT_VERSION 7
-#define HAK_LAYOUT_NUMBERS 125
+#define HAK_LAYOUT_NUMBERS 129
 extern HAK_HIDDEN const uint32_t hak_layout[HAK_LAYOUT_NUMBERS];
 
 #endif

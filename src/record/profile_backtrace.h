@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_backtrace.h: return addresses of a call of malloc.
  *
- * what      The return addresses from the program's call on outwards, in either of two ways:
- *
- *               unwinding        by the tables that compilers write for exceptions: complete in nearly every program
- *               frame pointers   [ frame of the caller | returns to ] -> [ its caller's | returns to ] -> ...
- *                                while each frame lies above the frame before and returns into code
+ * what      The return addresses from the program's call on outwards, by the tables that compilers write for exceptions:
+ *           complete in nearly every program. Where HAKMEM's own frames have no tables, by frame pointers.
  *
  * owner     The caller owns the array.
  * locks     None held by the caller.
@@ -31,7 +28,7 @@ void hak_backtrace_finish(void);
 void hak_backtrace_bare(bool bare);
 
 /* Fills frames[0 ..), with `site` first, and returns their number. `frame`: the frame of the function that the program
- * called, which has a frame pointer. by_frames: by frame pointers. */
-unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame, bool by_frames);
+ * called, which has a frame pointer. */
+unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame);
 
 #endif

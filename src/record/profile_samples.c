@@ -16,6 +16,7 @@
 #include "os/lock.h"
 #include "os/os.h"
 #include "record/profile_ages.h"
+#include "record/profile_places.h"
 #include "record/profile_samples_file.h"
 #include "tables/counters.h"
 
@@ -243,9 +244,10 @@ static void repair_locked(void) {
   sum_up_locked();
 }
 
-/* In a fork's child without a file: begins a file and enters all stacks and rows. */
+/* In a fork's child without a file: begins a file and enters all places, stacks and rows. */
 static void keep_anew_locked(void) {
   hak_samples_file_begin();
+  hak_places_visit(hak_samples_file_place);
   for (unsigned n = 0; n < heads(); n++) {
     for (struct hak_backtrace *s = g_samples.head[n]; s != NULL; s = s->next) hak_samples_file_add(s);
   }

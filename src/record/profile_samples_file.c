@@ -21,6 +21,7 @@
 #include "os/own_file.h"
 #include "os/text.h"
 #include "record/profile_images.h"
+#include "record/profile_places.h"
 #include "record/profile_samples.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
@@ -72,6 +73,13 @@ struct image {
   char path[];
 };
 
+struct place {
+  uint64_t frame;
+  uint32_t line;
+  uint16_t name_bytes, file_bytes;
+  char text[];
+};
+
 _Static_assert(sizeof(struct head) <= HEAD_BYTES && sizeof(struct row) == 40, "profile_samples_file.h");
 _Static_assert(sizeof(struct stack) == 96 && sizeof(struct image) == 72, "profile_samples_file.h");
 
@@ -93,7 +101,7 @@ static HAK_RARE struct {
   uint64_t sampled, lost; /* as in the head, which is written only */
   bool full, finished;
   char *reserve, *reserve_end;
-  struct part rows, stacks, images;
+  struct part rows, stacks, images, places;
   struct row **free; /* dropped rows for reuse; outside the file, as a fork's child may repeat stores into the file */
   size_t free_count;
   uint32_t number;  /* of the stack that was added last */
@@ -197,7 +205,7 @@ static void fill_head(struct head *head) {
   fill_peak(head, &g_samples.peak);
   hak_text_of("/proc/self/comm", head->program, sizeof head->program);
   in_order();
-  memcpy(head->magic, "HAKPRO02", sizeof head->magic);
+  memcpy(head->magic, "HAKPRO03", sizeof head->magic);
 }
 
 static bool has_lists(void) {
@@ -248,7 +256,7 @@ static void forget_table(void) {
   hak_os_file_close(&g_table_file.file);
   g_table_file.head = NULL;
   g_table_file.reserve = g_table_file.reserve_end = NULL;
-  g_table_file.rows = g_table_file.stacks = g_table_file.images = (struct part){NULL, NULL};
+  g_table_file.rows = g_table_file.stacks = g_table_file.images = g_table_file.places = (struct part){NULL, NULL};
   g_table_file.free_count = 0;
   g_table_file.full = false;
   g_table_file.chunks = g_table_file.known_count = g_table_file.hit = 0;
@@ -275,7 +283,7 @@ static bool is_image_known(uint64_t address) {
 
 static bool has_unknown(const struct hak_backtrace *stack) {
   for (uint32_t n = 0; n < stack->depth; n++) {
-    if (!is_image_known(stack->frame[n] - 1)) return true;
+    if (!hak_frame_is_place(stack->frame[n]) && !is_image_known(stack->frame[n] - 1)) return true;
   }
   return false;
 }
@@ -324,6 +332,21 @@ static void read_images(const struct hak_backtrace *stack) {
   hak_images_visit(take_image, NULL);
   g_table_file.patience = g_table_file.found ? 1 : (uint32_t)hak_min(2 * (size_t)g_table_file.patience, PATIENCE_MOST);
   g_table_file.read_after = g_table_file.number + g_table_file.patience;
+}
+
+/* ---- places ---- */
+
+void hak_samples_file_place(const struct hak_place *place) {
+  if (g_table_file.head == NULL) return;
+  size_t bytes = (size_t)place->name_bytes + place->file_bytes;
+  struct place *own = carve(&g_table_file.places, "HAKPRPLC", sizeof *own + bytes);
+  if (own == NULL) return;
+  own->line = place->line;
+  own->name_bytes = place->name_bytes;
+  own->file_bytes = place->file_bytes;
+  memcpy(own->text, place->text, place->name_bytes);
+  memcpy(own->text + place->name_bytes, place->text + place->name_bytes + 1, place->file_bytes);
+  hak_store_release(&own->frame, hak_place_frame(place));
 }
 
 /* ---- stacks ---- */

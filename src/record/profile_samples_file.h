@@ -4,10 +4,11 @@
  * what      "<path>.<pid>", mapped shared: the file keeps all stores, however the process ends. Chunks of 64 KiB,
  *           each of a single kind, which the first 8 bytes give:
  *
- *               "HAKPRO02" | sizes, pid, mean, counts ...      512 | image | image | ... |
+ *               "HAKPRO03" | sizes, pid, mean, counts ...      512 | image | image | ... |
  *               "HAKPRROW" |                                    64 | row | row | ... |
  *               "HAKPRSTK" |                                    64 | stack | stack | ... |
  *               "HAKPRIMG" |                                    64 | image | image | ... |
+ *               "HAKPRPLC" |                                    64 | place | place | ... |
  *
  *               row    address | bytes | asked | weight | number of its stack
  *               stack  depth u32 | number u32 | taken: blocks, bytes, asked | at the peak: blocks, bytes, samples,
@@ -17,11 +18,12 @@
  *                      the last peak: number, bytes in use, counted, ns after the first sample | ns from the first
  *                      sample to the last | 1: sampled from the first block on | sampled blocks live at exit, when
  *                      bytes in use were counted
+ *               place  frame | line u32 | sizes u16 of name, file | name | file
  *               image  end | first | offset | number of the first stack after it | sizes u32 of id, path | id 32 | path
  *
  *           Numbers without a size have 8 bytes; sums, variance and weight are floating-point. A chunk's records end
- *           where a stack's depth or an image's end is 0; a row with address 0 is free. A stack whose peak has another
- *           number than the head's has not changed since the last peak: its rows are what was live.
+ *           where a stack's depth, an image's end or a place's frame is 0; a row with address 0 is free. A stack whose
+ *           peak has another number than the head's has not changed since the last peak: its rows are what was live.
  * owner     g_table_file (in profile_samples_file.c). A fork's child makes a file of its own from its table when the
  *           child first uses the table. A program that the process executes replaces the file.
  * locks     Lock: g_samples.lock held in all calls but start and finish.
@@ -38,6 +40,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hak_place;
 struct hak_sample;
 struct hak_samples_peak;
 struct hak_backtrace;
@@ -54,6 +57,9 @@ void hak_samples_file_end(uint64_t in_use);
 /* True in a fork's child without a file yet: then call begin, and add all stacks and rows again. */
 bool hak_samples_file_is_due(void);
 void hak_samples_file_begin(void);
+
+/* Adds a new place, before the stacks that have it as a frame. */
+void hak_samples_file_place(const struct hak_place *place);
 
 /* Adds a new stack; stores a stack's changed sums, now_ns: by the monotonic clock; stores its brief blocks; stores its
  * sums at the peak. */

@@ -16,17 +16,20 @@
 #include "os/os.h"
 #include "record/profile_ages.h"
 #include "record/profile_images.h"
+#include "record/profile_places.h"
 #include "record/profile_proto.h"
 #include "record/profile_samples.h"
 #include "tables/counters.h"
 
 /* Fields of the message Profile, and of the messages inside. */
-enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, STRING = 6, TIME = 9, PERIOD_TYPE = 11, PERIOD = 12 };
-enum { DURATION = 10, COMMENT = 13, DEFAULT_TYPE = 14 };
+enum { SAMPLE_TYPE = 1, SAMPLE = 2, MAPPING = 3, LOCATION = 4, FUNCTION = 5, STRING = 6, TIME = 9 };
+enum { PERIOD_TYPE = 11, PERIOD = 12, DURATION = 10, COMMENT = 13, DEFAULT_TYPE = 14 };
 enum { TYPE_NAME = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATIONS = 1, SAMPLE_VALUES = 2 };
 enum { MAPPING_ID = 1, MAPPING_FIRST = 2, MAPPING_END = 3, MAPPING_OFFSET = 4, MAPPING_FILE = 5, MAPPING_BUILD_ID = 6 };
-enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3 };
+enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+enum { LINE_FUNCTION = 1, LINE_NUMBER = 2 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
 struct place {
   uint64_t address, id;
@@ -39,7 +42,7 @@ struct extent {
 static HAK_RARE struct {
   struct hak_draft draft;
   struct hak_proto message, inner;
-  uint64_t strings, places, images;
+  uint64_t strings, places, images, functions;
   struct place *place; /* addresses with their numbers, by hash; mask + 1 entries */
   size_t mask;
   struct extent image[HAK_IMAGES];
@@ -215,6 +218,30 @@ static void put_location(const struct place *place) {
   put_message(LOCATION, message);
 }
 
+/* A place has a function of its own. Numbers without gaps: pprof goes on with the number of functions. */
+static uint64_t put_function(const struct hak_place *place) {
+  uint64_t name = put_string(place->text), file = put_string(place->text + place->name_bytes + 1);
+  struct hak_proto *message = start_message();
+  hak_proto_number(message, FUNCTION_ID, ++g_writer.functions);
+  hak_proto_number(message, FUNCTION_NAME, name);
+  hak_proto_number(message, FUNCTION_SYSTEM_NAME, name);
+  hak_proto_number(message, FUNCTION_FILE, file);
+  put_message(FUNCTION, message);
+  return g_writer.functions;
+}
+
+static void put_place(uint64_t id, const struct hak_place *place) {
+  struct hak_proto *line = &g_writer.inner;
+  uint64_t function = put_function(place);
+  struct hak_proto *message = start_message();
+  hak_proto_start(line);
+  hak_proto_number(line, LINE_FUNCTION, function);
+  hak_proto_number(line, LINE_NUMBER, place->line);
+  hak_proto_number(message, LOCATION_ID, id);
+  hak_proto_message(message, LOCATION_LINE, line);
+  put_message(LOCATION, message);
+}
+
 /* The number of this address. Writes a new address first. */
 static uint64_t location_of(uint64_t address) {
   size_t i = (size_t)(address * 0x9e3779b97f4a7c15u >> 24) & g_writer.mask;
@@ -222,7 +249,8 @@ static uint64_t location_of(uint64_t address) {
   struct place *place = &g_writer.place[i];
   if (place->id == 0) {
     *place = (struct place){address, ++g_writer.places};
-    put_location(place);
+    if (hak_frame_is_place(address)) put_place(place->id, hak_place_at(address));
+    else put_location(place);
   }
   return place->id;
 }
@@ -268,12 +296,15 @@ static void note_evidence(struct notes *notes, const struct hak_evidence *eviden
 
 /* ---- a sample ---- */
 
+/* The last byte of the call that returns to a frame; a place as it is. */
+static uint64_t asking(uint64_t frame) { return hak_frame_is_place(frame) ? frame : frame - 1; }
+
 /* Collects the sample's parts first: location_of writes messages of its own through g_writer.message. */
 static void put_sample(const struct hak_backtrace *stack, void *to) {
   static HAK_RARE struct hak_proto locations, values;
   (void)to;
   hak_proto_start(&locations);
-  for (uint32_t n = 0; n < stack->depth; n++) hak_proto_varint(&locations, location_of(stack->frame[n] - 1));
+  for (uint32_t n = 0; n < stack->depth; n++) hak_proto_varint(&locations, location_of(asking(stack->frame[n])));
   pack_values(&values, stack);
   struct hak_proto *message = start_message();
   hak_proto_message(message, SAMPLE_LOCATIONS, &locations);
@@ -293,7 +324,7 @@ static bool get_places(void) {
   uint64_t least = 2 * hak_samples_frames() + 64;
   g_writer.mask = ((size_t)2 << hak_highest_bit(least)) - 1;
   g_writer.place = hak_os_map(place_bytes());
-  g_writer.strings = g_writer.places = g_writer.images = 0;
+  g_writer.strings = g_writer.places = g_writer.images = g_writer.functions = 0;
   return g_writer.place != NULL;
 }
 

@@ -8,6 +8,7 @@
  *                            temporary_objects: of all, what its thread freed before its next request
  *               mapping      each executable mapping: addresses, file, build-id
  *               location     each address: the last byte of the call, so that its line is the line of the call
+ *                            and each place of an interpreted program (profile_places.h), with its function and line
  *               sample       each stack with its locations and ten sums
  *               duration     from the first sample on
  *               comment      numbers of sampled and lost blocks; what the sampling can miss; bytes in use by the

@@ -26,7 +26,7 @@ IS_ROOT = os.geteuid() == 0
 # Of each setting: what its file begins with, and what it is called behind the number of the process.
 FILES = {
     "counters_file": (b"HAKCNT01", ""), "stats_file": (b"HAKSTA02", ""), "decisions_file": (b"HAKDEC01", ""),
-    "lab_learn_log": (b"HAKTLD01", ""), "profile_table": (b"HAKPRO02", ""), "profile_file": (b"", ""),
+    "lab_learn_log": (b"HAKTLD01", ""), "profile_table": (b"HAKPRO03", ""), "profile_file": (b"", ""),
     "trace_file": (b"HAKT", ".0"),
 }
 BLOCKS = "x = [bytes(3000) for n in range(3000)]"

@@ -139,7 +139,7 @@ TEST_F(Kept, SaysWhatTheTableSays) {
   Sample out;
   ASSERT_TRUE(withdraw(0x3000, &out, true));
   File file = read(name());
-  EXPECT_EQ(file.magic, "HAKPRO02");
+  EXPECT_EQ(file.magic, "HAKPRO03");
   EXPECT_EQ(file.pid, static_cast<uint64_t>(getpid()));
   EXPECT_EQ(file.sampled, 3u);
   EXPECT_EQ(file.lost, 0u);
@@ -275,7 +275,7 @@ TEST_F(Kept, AChildWritesAFileOfItsOwn) {
 TEST_F(Kept, WhatAnotherProgramLeftIsReplaced) {
   std::ofstream(name()) << "old";
   hak_samples_file_start(path_.c_str());
-  EXPECT_EQ(read(name()).magic, "HAKPRO02");
+  EXPECT_EQ(read(name()).magic, "HAKPRO03");
 }
 
 TEST_F(Kept, InASandboxItKeepsWhatItHas) {

@@ -31,6 +31,7 @@ from hakmem.reading.names import mappings_of as modules_of
 from hakmem.reading.names import demangled, name_of
 from hakmem.reading.resident import Mapping, mappings_of
 from hakmem.reading.samples import Sample, Taken, frames_of, samples_of, stacks_of
+from hakmem.reading.table_file import Place
 from hakmem.reading.tables import Changed, Memory, Tables
 
 ROUNDING, UNUSED = "rounding", "unused"
@@ -60,13 +61,15 @@ class Look:
     samples: list[Sample]
     holders: list[Holder]
     taken: list[Taken]  # by stack
-    frames: dict[int, tuple[int, ...]]  # of stacks that may be told
+    frames: dict[int, tuple[int | Place, ...]]  # of stacks that may be told
     sites: dict[int, int]  # addresses, by number
     rounding: Estimate
     unused: Unused
     modules: list[Module]
 
-    def place(self, address: int) -> str:
+    def place(self, address: int | Place) -> str:
+        if isinstance(address, Place):
+            return printable(str(address))
         found = name_of(address, self.modules)
         return printable(str(replace(found, symbol=readable_symbol(found.symbol))))
 
@@ -84,8 +87,13 @@ class Look:
         return sorted(((address, *sums) for address, sums in found.items()), key=lambda one: -one[2])
 
     def stack(self, stack: int) -> str:
-        frames = self.frames.get(stack, ())[:FRAMES_NAMED]
-        return " < ".join(map(self.place, frames)) or "a stack that is gone"
+        return " < ".join(map(self.place, named(self.frames.get(stack, ())))) or "a stack that is gone"
+
+
+def named(frames: tuple[int | Place, ...]) -> tuple[int | Place, ...]:
+    """The innermost; of a program that an interpreter runs the call, and its own lines."""
+    places = tuple(frame for frame in frames if isinstance(frame, Place))
+    return ((*frames[:1], *places) if places else frames)[:FRAMES_NAMED]
 
 
 @cache

@@ -52,7 +52,7 @@ from hakmem.reading.estimate import (
 )
 from hakmem.reading.pprof import columns, read
 from hakmem.reading.scale import hindrance, is_exact, scale, scale_of, unscaled
-from hakmem.reading.symbols import Frame, Names, root_before
+from hakmem.reading.symbols import Frame, Names, asking, root_before
 
 GROWN, SHRUNK = "red", "blue"
 
@@ -130,11 +130,11 @@ Key = tuple[str, ...]
 
 def functions(frames: list[Frame]) -> Key:
     """By the innermost one alone."""
-    return (frames[0].function,)
+    return (asking(frames).row(),)
 
 
 def stacks(frames: list[Frame]) -> Key:
-    return tuple(frame.function for frame in frames)
+    return tuple(frame.row() for frame in frames)
 
 
 def sides_of(one: Read, moment: Moment, key_of: Callable[[list[Frame]], Key]) -> Iterator[tuple[Key, list[Frame], Side]]:
@@ -210,7 +210,7 @@ def print_table(changes: list[Change], periods: tuple[int, int]) -> None:
         table.add_row(
             signed(change.size), *((f"{signed(low)} to {signed(high)}", samples_of(change), marks.strip()) if sampled else ()),
             bytes_text(change.before.size), bytes_text(change.after.size),
-            f"{change.after.blocks - change.before.blocks:+,}", printable(change.frames[0].function),
+            f"{change.after.blocks - change.before.blocks:+,}", printable(asking(change.frames).row()),
             style=GROWN if change.size > 0 else SHRUNK,
         )
     stdout_console().print(table)

@@ -69,7 +69,7 @@ def file_of(name: str, pid: str) -> Path:
 
 def write_named(profile: Any, file: Path) -> tuple[Names, str]:
     """And why there is no file, if it could not be written."""
-    names = Names(profile)
+    names = Names(profile, fresh=True)
     try:
         write(file, with_names(profile, names))
     except Refusal as refusal:

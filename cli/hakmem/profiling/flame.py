@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Optional
 
 from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment, sum_of
 from hakmem.reading.pprof import columns, text_of
-from hakmem.reading.symbols import Names
+from hakmem.reading.symbols import Names, is_interpreter
 
 NODES_MOST = 20_000
 SHARE_LEAST = 1e-4
@@ -224,6 +224,16 @@ def asks_for_others(row: tuple[str, str, str]) -> bool:
     return is_known or LIKE_MALLOC.search(name.partition("(")[0]) is not None
 
 
+def is_interpreted(row: tuple[str, str, str]) -> bool:
+    _, file, module = row
+    return not module and file != ""
+
+
+def asking_place(stack: list[Place], for_others: set[int], interpreter: set[int], interpreted: set[int]) -> Place:
+    passed = for_others | interpreter if any(place.function in interpreted for place in stack) else for_others
+    return next((place for place in stack if place.function not in passed), stack[0])
+
+
 class Site:
     def __init__(self) -> None:
         self.values: list[int] = []
@@ -255,12 +265,15 @@ def kept_sites(sites: Mapping[Place, Site]) -> dict[Place, Site]:
 
 
 def sites_of(stacks: Stacks) -> dict[str, Any]:
-    """By the innermost place that asks for itself: sums, and the stack that has most."""
-    for_others = {n for n, row in enumerate(stacks.functions.rows) if asks_for_others(row)}
+    """By the innermost place that asks for itself: sums, and the stack that has most. An interpreter asks for the program
+    that it runs, where it is known which line of it that is."""
+    rows = list(enumerate(stacks.functions.rows))
+    for_others, interpreted = ({n for n, row in rows if of(row)} for of in (asks_for_others, is_interpreted))
+    interpreter = {n for n, row in rows if is_interpreter(row[2])}
     sites: defaultdict[Place, Site] = defaultdict(Site)
     for places, values, proofs in stacks.rows():
         if places:
-            sites[next((p for p in places if p.function not in for_others), places[0])].add(places, values, proofs)
+            sites[asking_place(places, for_others, interpreter, interpreted)].add(places, values, proofs)
     kept = kept_sites(sites)
     return {
         "left_out": len(sites) - len(kept),

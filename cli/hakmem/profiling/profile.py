@@ -49,7 +49,7 @@ from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, r
 from hakmem.reading.mapped import find_mapped
 from hakmem.reading.pprof import columns, read, text_of, write
 from hakmem.reading.scale import hindrance, scale_of, scale_text, scaled
-from hakmem.reading.symbols import Frame, Names, root_before, with_names
+from hakmem.reading.symbols import Frame, Names, asking, root_before, with_names
 from hakmem.reading.table_file import ANY_VERSION
 from hakmem.reading.tables import Changed, Memory, Tables
 
@@ -221,17 +221,17 @@ def frames_of(sample: Any, names: Names) -> list[Frame]:
 
 
 def rows_of(profile: Any, names: Names, moment: Moment = NOW) -> dict[str, Row]:
-    """By function: what it asked for itself, and with those that it called."""
+    """By function, or line of an interpreted program: what it asked for itself, and with those that it called."""
     width = len(profile.sample_type)
     rows: dict[str, Row] = {}
     for sample, evidence, ever in zip(profile.sample, evidence_of(profile, moment), evidence_of(profile, EVER)):
         frames = frames_of(sample, names)
-        for function in {frame.function for frame in frames}:
+        for function in {frame.row() for frame in frames}:
             row = rows.setdefault(function, Row([0] * width, [0] * width))
             row.cum = [a + b for a, b in zip(row.cum, sample.value)]
             row.cum_evidence = sum_of((row.cum_evidence, evidence))
         if frames:
-            row = rows[frames[0].function]
+            row = rows[asking(frames).row()]
             row.flat = [a + b for a, b in zip(row.flat, sample.value)]
             row.evidence, row.ever = sum_of((row.evidence, evidence)), sum_of((row.ever, ever))
     return rows

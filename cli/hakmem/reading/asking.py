@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Has another process sample its calls for a while, by the mailbox that its next slow path reads (src/observe/asked.h).
 
-    /proc/PID/mem <- how, modules, then asked = 1    no signal, no stop; the kernel allows it as to a debugger
+    /proc/PID/mem <- how, modules, interpreter, then asked = 1    no signal, no stop; the kernel allows it as to a debugger
     a slow path of the process -> profile = on, answer = 1
     in the end                 <- asked = 2                 also when this command is stopped
 
     a lock on that open file: one command at a time asks; the kernel lets go of it when the command ends or is killed
 
 The process finds the tables of its modules by itself, but not in a sandbox, which may forbid the kernel calls for that:
-there it is told of the modules that it cannot close.
+there it is told of the modules that it cannot close. The interpreter is CPython's, if it stays loaded.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
 from hakmem.base.streams import show_progress
+from hakmem.reading.interpreter import interpreter_of
 from hakmem.reading.living import refuse_if_ending, refuse_if_gone
 from hakmem.reading.loaded import stay_loaded
 from hakmem.reading.tables import PT_LOAD, Changed, Memory, Tables, note_in, segments_of
@@ -36,7 +37,7 @@ MARK_BYTES = 16
 TABLE = struct.Struct(f"<QQQI4x{MARK_BYTES}s")
 USUAL_FORMS = b"\x03\x3b"  # a count of 4 bytes; rows of two offsets from the header
 SAMPLE, REST = 1, 2
-FRAMES, BARE = 1, 2
+BARE = 1
 DONE, REFUSED = 1, 2
 PAUSE_SECONDS = 0.01
 
@@ -90,7 +91,6 @@ class Sampling:
     tables: Tables
     was_on: bool  # it samples by itself: nothing is switched
     is_bare: bool = False  # in a sandbox: it makes no kernel calls but those of malloc
-    frames: int = 0  # its setting profile_frames, from before
     answered: bool = False
 
     def asked_at(self) -> int:
@@ -99,9 +99,8 @@ class Sampling:
     def field(self, name: str) -> int:
         return self.tables.at["asked"] + self.tables.n[name]
 
-    def ask(self, what: int, frames: int) -> None:
-        how = FRAMES * frames | BARE * self.is_bare
-        self.memory.write(self.field("asked_how"), how, 4)
+    def ask(self, what: int) -> None:
+        self.memory.write(self.field("asked_how"), BARE * self.is_bare, 4)
         self.memory.write(self.field("asked_answer"), 0, 4)
         self.memory.write(self.asked_at(), what, 1)
 
@@ -114,7 +113,9 @@ class Sampling:
         self.memory.write(self.field("asked_modules"), len(rows), 8)
         for number, row in enumerate(rows):
             self.memory.write_bytes(self.field("asked_module") + number * self.tables.n["module_stride"], row)
-        self.ask(SAMPLE, self.frames)
+        for number, value in enumerate(interpreter_of(self.memory)):
+            self.memory.write(self.field("asked_python") + 8 * number, value, 8)
+        self.ask(SAMPLE)
 
     def await_answer(self, seconds: float) -> None:
         """For so long at most; `answered` says whether it came."""
@@ -147,7 +148,7 @@ class Sampling:
     def end(self) -> None:
         """What was not taken yet is taken back. A process that has gone needs no end."""
         with suppress(Changed):
-            self.ask(REST, self.frames)
+            self.ask(REST)
 
 
 # ---- one at a time ----
@@ -177,7 +178,7 @@ def sampling_of(memory: Memory) -> Sampling:
     tables = Tables(memory)
     lent = memory.number(tables.at["account"] + tables.n["lent"], 1) != 0  # by a command that was killed: the lock is ours
     was_on = tables.setting("profile") != 0 and not lent
-    return Sampling(memory, tables, was_on, frames=int(not lent and tables.setting("profile_frames") != 0))
+    return Sampling(memory, tables, was_on)
 
 
 @contextmanager

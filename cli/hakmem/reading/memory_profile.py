@@ -18,8 +18,8 @@ from hakmem.base.exit import printable
 from hakmem.reading.living import gone, refuse_if_gone
 from hakmem.reading.memory_page import counters_of, page_from
 from hakmem.reading.pprof import Profile
-from hakmem.reading.samples import samples_of, stacks_of
-from hakmem.reading.table_file import IMAGES_MOST, TYPES_NOW, Builder, Damaged, Facts, Image, Stack, Table, lost_rows, sums
+from hakmem.reading.samples import place_at, samples_of, stacks_of
+from hakmem.reading.table_file import IMAGES_MOST, PLACE_FRAME, TYPES_NOW, Builder, Damaged, Facts, Image, PLACES_MOST, Place, Stack, Table, lost_rows, sums
 from hakmem.reading.tables import Area, Changed, Memory, Tables, notes_of
 
 TRIES = 10
@@ -97,6 +97,11 @@ def stacks_in(tables: Tables, since: Mark) -> dict[int, tuple[int, Stack]]:
     return found
 
 
+def places_in(tables: Tables, stacks: dict[int, tuple[int, Stack]]) -> dict[int, Place]:
+    frames = {frame for _, stack in stacks.values() for frame in stack.frames if frame & PLACE_FRAME}
+    return {frame: place_at(tables, frame) for frame in sorted(frames)[:PLACES_MOST]}
+
+
 def table_in(tables: Tables, since: Mark) -> Table:
     """The process samples on while it is read: blocks, then their stacks, then totals, so that each has those before."""
     program = printable(Path(f"/proc/{tables.memory.pid}/comm").read_text("utf-8", "replace").strip())
@@ -109,7 +114,7 @@ def table_in(tables: Tables, since: Mark) -> Table:
     })
     rows = [(each.address, each.bytes, each.asked, each.weight, stacks[each.stack][0])
             for each in live if each.stack in stacks and each.taken_ns >= since.clock_ns]
-    return Table(facts, rows, dict(stacks.values()), images_of(tables.memory))
+    return Table(facts, rows, dict(stacks.values()), images_of(tables.memory), places_in(tables, stacks))
 
 
 def profile_from(memory: Memory, since: Mark) -> Any:

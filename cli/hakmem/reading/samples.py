@@ -10,6 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hakmem.reading.table_file import PLACE_FRAME, Place, shown
 from hakmem.reading.tables import Changed, Tables, linked
 
 FRAMES_MOST = 32  # of a stack, innermost first
@@ -64,6 +65,15 @@ def stacks_of(tables: Tables) -> Iterator[Taken]:
             yield Taken(stack, *struct.unpack("<2d", tables.memory.read(stack + tables.n["stack_taken"], 16)))
 
 
-def frames_of(tables: Tables, stack: int) -> tuple[int, ...]:
+def place_at(tables: Tables, frame: int) -> Place:
+    """Of a frame that is no address."""
+    at, n = frame & ~PLACE_FRAME, tables.n
+    sizes = [tables.field(at, name, 2) for name in ("place_name", "place_file")]
+    text = tables.memory.read(at + n["place_text"], sum(sizes) + 1)
+    return Place(shown(text[:sizes[0]]), shown(text[sizes[0] + 1:]), tables.field(at, "place_line", 4))
+
+
+def frames_of(tables: Tables, stack: int) -> tuple[int | Place, ...]:
     depth = tables.field(stack, "stack_depth", 4)
-    return tables.memory.words(stack + tables.n["stack_frame"], min(FRAMES_MOST, depth))
+    frames = tables.memory.words(stack + tables.n["stack_frame"], min(FRAMES_MOST, depth))
+    return tuple(place_at(tables, frame) if frame & PLACE_FRAME else frame for frame in frames)

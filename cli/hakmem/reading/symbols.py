@@ -3,6 +3,7 @@
 
     address -> mapping -> file with the same build-id, or its debug file -> addr2line -> functions, innermost first
                                                                        \\-> symbol tables, where there are no lines
+    address -> in no file                                               -> perf_map.py: code that was made while it ran
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import shutil
 import subprocess
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +24,12 @@ from elftools.elf.sections import NoteSection
 
 from hakmem.reading.mapped import regular_file
 from hakmem.reading.names import demangled, symbols_of
+from hakmem.reading.perf_map import made_code
 from hakmem.reading.pprof import text_of
 
 DEBUG_FOLDER = Path("/usr/lib/debug/.build-id")
 UNKNOWN = "??"
+INTERPRETER = re.compile(r"(?:lib)?python\d[\d.]*(?:\.so[\d.]*)?|(?:lib)?node(?:\.so[\d.]*)?|libjvm\.so")  # files
 PROCESS_ROOT = re.compile(r"/proc/\d+/root(?=/)")
 AT_LINE = re.compile(r"(.*):(\d+|\?)(?: \(discriminator \d+\))?$")
 
@@ -36,6 +39,22 @@ class Frame:
     function: str
     file: str  # "": not known
     line: int
+    is_interpreted: bool = field(default=False, compare=False)  # of a program that an interpreter runs
+    is_interpreter: bool = field(default=False, compare=False)  # a function of the interpreter itself
+
+    def row(self) -> str:
+        """By which sums are told: functions, or lines of an interpreted program."""
+        if not self.is_interpreted:
+            return self.function
+        place = os.path.basename(self.file) + (f":{self.line}" if self.line else "")
+        return f"{self.function} ({place})"
+
+
+def asking(frames: list[Frame]) -> Frame:
+    """The innermost one. In an interpreter that is known to run a line of a program, that line, or what it called
+    outside of the interpreter."""
+    own = any(frame.is_interpreted for frame in frames)
+    return next((frame for frame in frames if not (own and frame.is_interpreter)), frames[0])
 
 
 def root_before(file: Path) -> str:
@@ -129,9 +148,10 @@ def frames_of_image(image: Image, offsets: dict[int, int]) -> dict[int, list[Fra
 
 
 class Names:
-    """The frames of each location, innermost first; at least one. `stale`: files that are others by now."""
+    """The frames of each location, innermost first; at least one. `stale`: files that are others by now. fresh: the
+    process ended just now."""
 
-    def __init__(self, profile: Any, root: str = "") -> None:
+    def __init__(self, profile: Any, root: str = "", fresh: bool = False) -> None:
         self.root = root
         self.frames: dict[int, list[Frame]] = {}
         self.stale: list[str] = []
@@ -145,9 +165,17 @@ class Names:
             mapping = mappings.get(number)
             if mapping is not None and not mapping.has_functions:
                 self.name(profile, mapping, locations, images)
+            if mapping is None or not is_file(text_of(profile, mapping.filename)):
+                self.name_made(profile, locations, fresh)
             for location in locations:
                 self.frames.setdefault(location.id, as_they_are(profile, functions, mapping, location))
         self.stale = sorted({image.path for image in images.values() if image.stale})
+
+    def name_made(self, profile: Any, locations: list[Any], fresh: bool) -> None:
+        """Code in no file."""
+        waiting = {location.id: location.address for location in locations if not location.line and location.address}
+        found = made_code(profile, self.root, waiting.values(), fresh) if waiting else {}
+        self.frames.update({number: [Frame(*found[at], bool(found[at].file))] for number, at in waiting.items() if at in found})
 
     def name(self, profile: Any, mapping: Any, locations: list[Any], images: dict[tuple[str, str], Image]) -> None:
         key = (text_of(profile, mapping.filename), text_of(profile, mapping.build_id))
@@ -158,7 +186,16 @@ class Names:
         found = frames_of_image(image, {location.address: location.address - base for location in locations})
         for location in locations:
             if frames := found.get(location.address):
-                self.frames[location.id] = frames
+                self.frames[location.id] = [replace(frame, is_interpreter=is_interpreter(key[0])) for frame in frames]
+
+
+def is_file(name: str) -> bool:
+    """Else it is memory that the program made code in."""
+    return name.startswith("/") and not name.startswith("/memfd:") or name == "[vdso]"
+
+
+def is_interpreter(name: str) -> bool:
+    return INTERPRETER.fullmatch(os.path.basename(name)) is not None
 
 
 def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location: Any) -> list[Frame]:
@@ -168,12 +205,15 @@ def as_they_are(profile: Any, functions: dict[int, Any], mapping: Any, location:
         for line in location.line
         if (f := functions.get(line.function_id)) is not None
     ]
+    module = text_of(profile, mapping.filename) if mapping is not None else ""
     if named:
-        return named
+        return [replace(frame, is_interpreted=bool(frame.file) and not is_file(module),
+                        is_interpreter=is_interpreter(module)) for frame in named]
     if mapping is None:
         return [Frame(f"{location.address:#x}", "", 0)]
-    name = os.path.basename(text_of(profile, mapping.filename)) or "anonymous memory"
-    return [Frame(f"{name}+{location.address - mapping.memory_start + mapping.file_offset:#x}", "", 0)]
+    name = os.path.basename(module) or "anonymous memory"
+    offset = location.address - mapping.memory_start + mapping.file_offset
+    return [Frame(f"{name}+{offset:#x}", "", 0, is_interpreter=is_interpreter(module))]
 
 
 def with_names(profile: Any, names: Names) -> Any:

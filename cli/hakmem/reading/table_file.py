@@ -18,16 +18,18 @@ from typing import Any, NamedTuple
 
 from hakmem.base.errors import Refusal
 
-MAGIC = b"HAKPRO02"
+MAGIC = b"HAKPRO03"
 ANY_VERSION = b"HAKPRO"
 CHUNK, HEAD, CHUNK_HEAD = 65536, 512, 64
 FACTS = struct.Struct("=8s4I7Q64s7Q")
 ROW = struct.Struct("=QQQdQ")
 STACK = struct.Struct("=II5d2QdQ2d")
 IMAGE = struct.Struct("=4QII32s")
+PLACE = struct.Struct("=QI2H")
 SIZES = (CHUNK, ROW.size, STACK.size, IMAGE.size)
 DEPTH_MOST = 128
-CHUNKS_MOST, IMAGES_MOST = 4096, 1 << 16
+CHUNKS_MOST, IMAGES_MOST, PLACES_MOST = 4096, 1 << 16, 1 << 16
+PLACE_FRAME = 1 << 63  # a frame that is no address (src/record/profile_places.h)
 NOTHING = -1
 PERIODS_SEEN = 3  # of so many, something is seen with the chance 1 - exp(-3)
 FROM_FIRST = "hakmem: sampled from the first block on"  # as in profiles that the library writes (src/record/profile_write.c)
@@ -63,6 +65,17 @@ class Image(NamedTuple):
     since: int  # the number of the first stack after it
     build_id: str
     path: str
+
+
+class Place(NamedTuple):
+    """A line of a program that an interpreter runs."""
+
+    function: str
+    file: str
+    line: int  # 0: unknown
+
+    def __str__(self) -> str:
+        return f"{self.function} ({self.file}:{self.line})"
 
 
 class AtPeak(NamedTuple):
@@ -126,12 +139,17 @@ def rounded(size: int) -> int:
     return -(-size // 8) * 8
 
 
+def shown(text: bytes) -> str:
+    return text.decode(errors="replace")
+
+
 @dataclass
 class Table:
     facts: Facts
     rows: list[tuple[int, int, int, float, int]] = field(default_factory=list)
     stacks: dict[int, Stack] = field(default_factory=dict)
     images: list[Image] = field(default_factory=list)
+    places: dict[int, Place] = field(default_factory=dict)  # by the frame that stands for it
 
     def take_rows(self, data: bytes) -> None:
         whole = len(data) // ROW.size * ROW.size
@@ -163,6 +181,19 @@ class Table:
             self.images.append(image_of(record, data[at + IMAGE.size : path_end]))
             at += rounded(IMAGE.size + record[5])
 
+    def take_places(self, data: bytes) -> None:
+        at = 0
+        while at + PLACE.size <= len(data):
+            frame, line, *sizes = PLACE.unpack_from(data, at)
+            at += PLACE.size
+            if frame == 0:
+                return
+            if not frame & PLACE_FRAME or at + sum(sizes) > len(data) or len(self.places) == PLACES_MOST:
+                raise Damaged("damaged")
+            text = data[at : at + sum(sizes)]
+            self.places[frame] = Place(shown(text[: sizes[0]]), shown(text[sizes[0] :]), line)
+            at += rounded(PLACE.size + sum(sizes)) - PLACE.size
+
     def take(self, chunk: bytes) -> None:
         kind = chunk[:8]
         if kind == b"HAKPRROW":
@@ -171,6 +202,8 @@ class Table:
             self.take_stacks(chunk[CHUNK_HEAD:])
         elif kind == b"HAKPRIMG":
             self.take_images(chunk[CHUNK_HEAD:])
+        elif kind == b"HAKPRPLC":
+            self.take_places(chunk[CHUNK_HEAD:])
         elif any(kind):
             raise Damaged("damaged")
 
@@ -245,6 +278,8 @@ class Places:
 
 # ---- as a profile ----
 
+UNKNOWN_PLACE = Place("??", "", 0)  # the file had no room for it
+
 class Builder:
     """types: the first of TYPES, of which the table has sums."""
 
@@ -276,6 +311,17 @@ class Builder:
                 filename=self.string(image.path), build_id=self.string(image.build_id),
             )
 
+    def place(self, frame: int) -> int:
+        """A location without an address, with its function."""
+        if (frame, 0) not in self.locations:
+            place = self.table.places.get(frame, UNKNOWN_PLACE)
+            self.locations[frame, 0] = number = len(self.locations) + 1
+            name = self.string(place.function)
+            function = len(self.profile.function) + 1
+            self.profile.function.add(id=function, name=name, system_name=name, filename=self.string(place.file))
+            self.profile.location.add(id=number).line.add(function_id=function, line=place.line)
+        return self.locations[frame, 0]
+
     def location(self, address: int, stack: int) -> int:
         mapping = self.places.at(address, stack) + 1
         if (address, mapping) not in self.locations:
@@ -289,7 +335,8 @@ class Builder:
             peak = stack.at_peak(self.table.facts.peak_number)
             values = (blocks, size, live[0], live[1], asked, live[2], peak.blocks, peak.bytes, *stack.brief)
             self.profile.sample.add(
-                location_id=[self.location(frame - 1, number) for frame in stack.frames if frame],
+                location_id=[self.place(frame) if frame & PLACE_FRAME else self.location(frame - 1, number)
+                             for frame in stack.frames if frame],
                 value=[int(value + 0.5) for value in values[: len(self.types)]],
             )
 

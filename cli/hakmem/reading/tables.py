@@ -30,13 +30,14 @@ NAMES = tuple(
     piece_site site_stride site_address registry_first context_next context_in_use context_slots context_top
     context_emptied context_bytes depot_stride depot_shift depot_tag_bits pack_next pack_count pack_blocks table_rows
     table_head heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
-    sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame chunk_before chunk_bytes price
-    huge_pages soft_limit hard_limit background_thread process_cache_bytes big_cache_bytes site_all_sizes profile
-    profile_frames profile_bytes mode policy_file keeps_until_ms counters counter_name counter_help tallied tallies
-    states told_stride told_name told_help footprint_span footprint_big footprint_empty runs_units runs_free_pages
-    runs_dirty_pages range_mapped big_live_bytes big_live_blocks big_kept_bytes big_empty_bytes piece_empty
-    version_bytes meta_own cost_first_call cost_first_page cost_now_call cost_now_page cost_call cost_page count_calls
-    big_threshold asked lent asked_how asked_answer asked_modules asked_module modules_most module_stride""".split()
+    sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame place_line place_name place_file
+    place_text chunk_before chunk_bytes price huge_pages soft_limit hard_limit background_thread process_cache_bytes
+    big_cache_bytes site_all_sizes profile profile_bytes mode policy_file keeps_until_ms counters counter_name
+    counter_help tallied tallies states told_stride told_name told_help footprint_span footprint_big footprint_empty
+    runs_units runs_free_pages runs_dirty_pages range_mapped big_live_bytes big_live_blocks big_kept_bytes
+    big_empty_bytes piece_empty version_bytes meta_own cost_first_call cost_first_page cost_now_call cost_now_page
+    cost_call cost_page count_calls big_threshold asked lent asked_python asked_how asked_answer asked_modules
+    asked_module modules_most module_stride""".split()
 )
 SHIFTS, STRIDES = ("unit_shift", "page_shift", "depot_tag_bits", "depot_shift"), ("slot_stride", "context_bytes", "sample_stride")
 WHERE = (

@@ -12,6 +12,8 @@ from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.reading.living import root_of
 from hakmem.reading.names import mappings_of, name_of
+from hakmem.reading.samples import place_at
+from hakmem.reading.table_file import PLACE_FRAME
 from hakmem.reading.tables import (
     CLEAN, DIRTY, GONE, HALF_PAGES, HOLE, LARGE, MOST_PAGES, PAGED, REST, SLAB, Area, Changed, Memory, Tables, Unit,
 )
@@ -50,10 +52,11 @@ def address_of(text: str) -> int:
 # ---- blocks ----
 
 def owner_facts(tables: Tables, block: int, site: int) -> Facts:
-    """Who asked for it, as far as it is known; addresses."""
+    """Who asked for it, as far as it is known; addresses, and lines of an interpreted program as text."""
     sample = tables.sampled(block)
     if sample is not None:
-        return {"asked_bytes": sample[0], "stack": list(sample[1])}
+        return {"asked_bytes": sample[0], "stack": [str(place_at(tables, each)) if each & PLACE_FRAME else each
+                                                    for each in sample[1]]}
     address = tables.site(site)
     return {"site": address} if address else {}
 
@@ -256,7 +259,7 @@ def rows_of(facts: Facts, name: Callable[[int], str]) -> list[tuple[str, str]]:
     rows += [(key.replace("_", " "), name(facts[key])) for key in ("site", "last_site") if key in facts]
     if "asked_bytes" in facts:
         rows.append(("asked", f"{exact_text(facts['asked_bytes'])}; sampled, by"))
-        rows += [("", name(frame)) for frame in facts["stack"]]
+        rows += [("", frame if isinstance(frame, str) else name(frame)) for frame in facts["stack"]]
     elif facts["state"] == LIVE and "site" not in facts:
         rows += UNKNOWN_SITE
     return rows
