@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* profile_backtrace.h: return addresses of a call of malloc.
  *
- * what      The return addresses from the program's call on outwards, by the tables that compilers write for exceptions:
- *           complete in nearly every program. Where HAKMEM's own frames have no tables, by frame pointers.
+ * what      The return addresses from the program's call on outwards, by the tables that compilers write for
+ *           exceptions: complete in nearly every program. Where HAKMEM's own frames have no tables, by frame pointers.
  *
  * owner     The caller owns the array.
  * locks     None held by the caller.
