@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.."
 work=$PWD/build/arm64
 tools=(qemu-system-aarch64 mmdebstrap mke2fs debugfs cpio depmod xz ctest)
 packages=base-files,base-passwd,bash,coreutils,util-linux,mount,procps,grep,sed,mawk,findutils,tar,gzip,login,hostname
-packages+=,libc6,libstdc++6,python3,cmake,binutils,strace,kmod,iproute2,busybox-static
+packages+=,libc6,libc-bin,libstdc++6,python3,cmake,binutils,strace,kmod,iproute2,busybox-static
 # Modules without which the disk cannot be read. What a kernel has built in is not among its modules.
 modules=(virtio_mmio virtio_blk ext4 virtio-rng)
 # Pure packages of build/venv, which a Python of AArch64 reads as well.
@@ -87,11 +87,11 @@ fill() {
 }
 
 boot() {
-  local root=$1 name=$2 options=$3
+  local root=$1 name=$2 options=$3 disk=$4
   timeout "${HOURS:-3}h" qemu-system-aarch64 -machine virt,mte=on,gic-version=3 -cpu max,pauth-impdef=on \
     -accel tcg,thread=multi -smp "${CPUS:-2}" -m "${MEMORY:-3G}" -nodefaults -nographic -serial stdio -no-reboot \
     -kernel "$(kernel_of "$root")" -initrd "$work/$name.initrd" -append "console=ttyAMA0 panic=-1 loglevel=4 $options" \
-    -drive "if=none,id=disk,format=raw,file=$work/$name.disk,cache=unsafe" -device virtio-blk-device,drive=disk \
+    -drive "if=none,id=disk,format=raw,file=$disk,cache=unsafe" -device virtio-blk-device,drive=disk \
     -device virtio-rng-device </dev/null
 }
 
@@ -108,13 +108,14 @@ main() {
   extract "$suite" "$package,busybox-static" "$root"
   make_initrd "$root" "$work/$name.initrd"
   fill "$work/filled" "$@"
-  rm -f "$work/$name.disk"
-  mke2fs -q -t ext4 -O ^has_journal -d "$work/filled" "$work/$name.disk" 6G
+  disk=$work/$name-$$.disk
+  trap 'rm -f "$disk"' EXIT
+  mke2fs -q -t ext4 -O ^has_journal -d "$work/filled" "$disk" 6G
   rm -rf "$work/filled"
-  boot "$root" "$name" "$options" | tr -d '\r' | tee "$work/$name.log"
+  exec 9>&- # other kernels may be started beside
+  boot "$root" "$name" "$options" "$disk" | sed -u 's|\r$||' | tee "$work/$name.log"
   rm -f "$work/$name.xml"
-  debugfs -R "dump /tests.xml $work/$name.xml" "$work/$name.disk" 2>/dev/null
-  rm -f "$work/$name.disk"
+  debugfs -R "dump /tests.xml $work/$name.xml" "$disk" 2>/dev/null
   [ -s "$work/$name.xml" ] || { say "ctest left no record: $work/$name.log"; exit 1; }
   python3 scripts/failed_tests.py "$name" "$work/$name.xml"
   grep -q '^100% tests passed' "$work/$name.log"

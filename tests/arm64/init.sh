@@ -17,7 +17,7 @@ ip link set lo up
 echo "kernel $(uname -r), pages of $(getconf PAGESIZE), huge pages $(cat /sys/kernel/mm/transparent_hugepage/enabled)"
 mapfile -d '' arguments </arguments
 ctest "${arguments[@]}" --output-on-failure --no-tests=error --no-label-summary --output-junit /tests.xml 2>&1 |
-  grep -v -e '^ *Start ' -e '^Internal ctest' -e '^$'
+  grep --line-buffered -v -e '^ *Start ' -e '^Internal ctest' -e '^$'
 sync
 echo o >/proc/sysrq-trigger
 sleep 60
