@@ -65,6 +65,7 @@ CASES: dict[str, Wrong] = {
     "tagged": Wrong(FOREIGN, "none"),
     "tagged_big": Wrong(FOREIGN, "none"),
     "realloc_tagged": Wrong(FOREIGN, "none"),
+    "mismatched": Wrong(FOREIGN, "none"),
     "mapped": Wrong(FOREIGN, "none"),
     "beyond_the_range": Wrong(FOREIGN, "none"),
     "realloc_foreign": Wrong(FOREIGN, "none"),
