@@ -12,7 +12,7 @@ cd "$(dirname "$0")/../.."
 . scripts/lock.sh
 work=$PWD/build/arm64
 tools=(qemu-system-aarch64 mmdebstrap mke2fs debugfs cpio depmod xz ctest)
-packages=base-files,base-passwd,bash,coreutils,util-linux,mount,procps,grep,sed,mawk,findutils,tar,gzip,login,hostname
+packages=base-files,base-passwd,bash,dash,coreutils,util-linux,mount,procps,grep,sed,mawk,findutils,diffutils,tar,gzip,login,hostname
 packages+=,libc6,libc-bin,libstdc++6,python3,cmake,binutils,strace,kmod,iproute2,busybox-static
 # Modules without which the disk cannot be read. What a kernel has built in is not among its modules.
 modules=(virtio_mmio virtio_blk ext4 virtio-rng)

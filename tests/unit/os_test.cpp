@@ -252,12 +252,25 @@ TEST_F(Os, AdviceOfTheProgramIsWithdrawn) {
   const bool advised = has_flag(p, " hg ");
   hak_os_unadvise_huge(p, page_);
   EXPECT_EQ(has_flag(p, " hg "), advised) << "nothing was read yet";
-  hak_os_look_at_huge();
+  hak_os_look_at_huge(false);
   hak_os_unadvise_huge(p + page_, 2 * page_);
   EXPECT_EQ(has_flag(p + page_, " hg "), advised && mode.find("[madvise]") == std::string::npos);
   EXPECT_EQ(has_flag(p, " hg "), advised);
   EXPECT_EQ(has_flag(p + 3 * page_, " hg "), advised);
   hak_os_unmap(p, 4 * page_);
+}
+
+/* Shows something where the mode is always. */
+TEST_F(Os, WhereNoneAreWantedTheDefaultIsWithdrawn) {
+  std::ifstream file("/sys/kernel/mm/transparent_hugepage/enabled");
+  std::string mode;
+  std::getline(file, mode);
+  char *p = static_cast<char *>(hak_os_map(2 * page_));
+  hak_os_look_at_huge(true);
+  hak_os_unadvise_huge(p, page_);
+  EXPECT_EQ(has_flag(p, " nh "), !mode.empty() && mode.find("[never]") == std::string::npos);
+  EXPECT_FALSE(has_flag(p + page_, " nh "));
+  hak_os_unmap(p, 2 * page_);
 }
 
 /* The largest size from 64 KiB to 1 MiB in the mode always, where huge pages are not in that mode. */
@@ -279,7 +292,7 @@ TEST_F(Os, MiddlePagesAreWhatTheSystemGives) {
     if (given(std::to_string(kib))) largest = kib << 10;
   }
   EXPECT_EQ(hak_os_middle_bytes(), 0u) << "nothing was read yet";
-  hak_os_look_at_huge();
+  hak_os_look_at_huge(false);
   EXPECT_EQ(hak_os_middle_bytes(), given("2048") ? 0 : largest);
 }
 
