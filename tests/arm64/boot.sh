@@ -4,7 +4,8 @@
 # Debian's kernel (kernels.txt) runs under qemu-system-aarch64, on a disk with Debian 12's programs, this tree and
 # build/aarch64-kernel. ctest runs there (init.sh). Verdicts come over the serial line, and ctest's record lands in
 # build/arm64/KERNEL.xml. Packages come from the mirror of this system's apt. Only root can do this.
-# CPUS and MEMORY are the machine's, 2 and 3G when unset; qemu's time is limited to HOURS, 3 when unset.
+# CPUS and MEMORY are the machine's, 2 and 3G when unset; qemu's time is limited to HOURS, 3 when unset. TARGETS: what
+# is built before, all when unset.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -102,7 +103,7 @@ main() {
     { say "no kernel '$name' in tests/arm64/kernels.txt"; exit 2; }
   check_tools
   hold arm64 "boot.sh: build/arm64"
-  scripts/build.sh aarch64-kernel
+  scripts/build.sh aarch64-kernel ${TARGETS:-}
   extract bookworm "$packages" "$work/root"
   root=$work/$suite-$package
   extract "$suite" "$package,busybox-static" "$root"
