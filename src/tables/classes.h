@@ -108,8 +108,8 @@ HAK_INLINE unsigned hak_run_class_of_pages(size_t pages) {
   return g_class[c].bytes == pages * 4096 ? c : 0;
 }
 
-/* The kernel's pages have `page` bytes: leaves out run classes that are not whole pages, as blocks are, so that the class
- * of a request and that of its block agree. Before the first request; a second call changes nothing. */
+/* The kernel's pages have `page` bytes: leaves out run classes that are not whole pages, as blocks are, so that the
+ * class of a request and that of its block agree. Before the first request; a second call changes nothing. */
 void hak_class_whole_pages(size_t page);
 
 /* True for classes of slab blocks, and for classes of runs. */
