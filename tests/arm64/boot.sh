@@ -35,7 +35,7 @@ extract() {
   say "making $folder (once; a minute)"
   rm -rf "$folder"
   mkdir -p "$work"
-  if ! mmdebstrap --variant=extract --architectures=arm64 --aptopt='Acquire::Check-Valid-Until "false"' \
+  if ! mmdebstrap --variant=extract --architectures=arm64 \
     --hook-dir=/usr/share/mmdebstrap/hooks/merged-usr --include="$list" "$suite" "$folder" "$(mirror)" >"$folder.log" 2>&1; then
     say "no $list of $suite: $(grep -m 1 '^E:' "$folder.log" || tail -n 1 "$folder.log") (see $folder.log)"
     exit 1
@@ -66,7 +66,7 @@ make_initrd() {
   rm -rf "$out.dir"
 }
 
-# The kernel itself lies in /boot, or since Debian 14 beside its modules.
+# The kernel lies in /boot, or in later Debians beside its modules.
 kernel_of() { find "$1/boot" "$1/usr/lib/modules" -name 'vmlinuz*' 2>/dev/null | head -n 1 || true; }
 
 # The root with this tree in place; ARGUMENTS for ctest.
