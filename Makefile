@@ -13,12 +13,14 @@ ROUNDS   ?= 1
 RECORD   ?= build/programs
 CORPUS   ?= build/corpus
 RUNS     ?= 10
+KERNEL   ?= 4k-madvise
+TESTS    ?= .
 ROOTS    ?= bullseye
 HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
 .NOTPARALLEL:
 
 help:
@@ -32,6 +34,7 @@ help:
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
+	@echo "make arm64 [KERNEL=4k-madvise] [TESTS=process_Trim] tests on a kernel of AArch64 under qemu (tests/arm64); an hour or more"
 	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
 	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
 	@echo "make corpus [CORPUS=build/corpus] traces of eight real programs, recorded anew"
@@ -95,6 +98,9 @@ programs:
 	@scripts/setup.sh programs
 	@scripts/build.sh release libraries tools >&2
 	@build/venv/bin/python tests/real/run.py --library "$(LIBRARY)" --rounds $(ROUNDS) --record "$(RECORD)" $(PROGRAMS)
+
+arm64: setup
+	@tests/arm64/boot.sh "$(KERNEL)" -R "$(TESTS)" -j2
 
 crates: build
 	@HAK_TEST_CRATES=1 HAK_TEST_LIBRARY=$(CURDIR)/build/release/libhakmem.so build/venv/bin/python tests/rust/crates_test.py

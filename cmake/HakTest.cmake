@@ -4,11 +4,13 @@
 # On musl with C++, and for another processor, GoogleTest is compiled from the sources of Debian's libgtest-dev; with
 # musl-gcc there is no C++.
 set(hak_has_gtest TRUE)
+set(hak_other_processor FALSE)
 if(HAK_PRESET STREQUAL "musl")
   set(hak_has_gtest FALSE)
 elseif(HAK_PRESET STREQUAL "musl-zig")
   add_subdirectory(/usr/src/googletest/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
-elseif(CMAKE_CROSSCOMPILING_EMULATOR)
+elseif(CMAKE_CROSSCOMPILING)
+  set(hak_other_processor TRUE)
   set(INSTALL_GTEST OFF)
   set(BUILD_GMOCK OFF)
   add_subdirectory(/usr/src/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
@@ -20,9 +22,9 @@ if(NOT HAK_PRESET)
   set(HAK_PRESET release)
 endif()
 # The presets of each group: release-clang is compiled for its warnings and runs the tests of release; release-nolearn
-# runs the same except the tests of learning; release-aarch64 except those that tests/emulated.txt names; the presets of
-# musl run those that tests/musl names.
-string(REGEX REPLACE "release-(clang|nolearn|aarch64)" "release" HAK_TEST_PRESET ${HAK_PRESET})
+# runs the same except the tests of learning; release-aarch64 and aarch64-kernel except those that lists name (below);
+# the presets of musl run those that tests/musl names.
+string(REGEX REPLACE "release-(clang|nolearn|aarch64)|aarch64-kernel" "release" HAK_TEST_PRESET ${HAK_PRESET})
 string(REGEX REPLACE "musl(-zig)?" "release" HAK_TEST_PRESET ${HAK_TEST_PRESET})
 set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 
@@ -60,25 +62,33 @@ function(hak_test_wanted out default learns)
   endif()
 endfunction()
 
-# Sets `out` to false if this is a cross build and a line of tests/emulated.txt, a regular expression and a reason, names
-# the test.
-set(hak_not_emulated)
-if(CMAKE_CROSSCOMPILING_EMULATOR)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/emulated.txt)
-  file(STRINGS ${PROJECT_SOURCE_DIR}/tests/emulated.txt hak_not_emulated REGEX "^[^# ]")
-  list(TRANSFORM hak_not_emulated REPLACE " .*" "")
+# Sets `out` to false if this is a cross build and a line of tests/cross.txt, or of the list of where its programs run,
+# names the test: a regular expression and a reason.
+set(hak_not_here)
+if(hak_other_processor)
+  set(lists cross.txt arm64/untried.txt)
+  if(CMAKE_CROSSCOMPILING_EMULATOR)
+    set(lists cross.txt emulated.txt)
+  endif()
+  list(TRANSFORM lists PREPEND ${PROJECT_SOURCE_DIR}/tests/)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${lists})
+  foreach(file IN LISTS lists)
+    file(STRINGS ${file} rows REGEX "^[^# ]")
+    list(APPEND hak_not_here ${rows})
+  endforeach()
+  list(TRANSFORM hak_not_here REPLACE " .*" "")
 endif()
 # Cases of GoogleTest, Suite.Case, are left out by its filter.
-set(hak_not_emulated_cases ${hak_not_emulated})
-list(FILTER hak_not_emulated_cases INCLUDE REGEX "^[A-Z][A-Za-z]*\\.[A-Za-z]+$")
-list(JOIN hak_not_emulated_cases ":" hak_not_emulated_cases)
+set(hak_cases_not_here ${hak_not_here})
+list(FILTER hak_cases_not_here INCLUDE REGEX "^[A-Z][A-Za-z]*\\.[A-Za-z]+$")
+list(JOIN hak_cases_not_here ":" hak_cases_not_here)
 set(hak_gtest_filter)
-if(hak_not_emulated_cases)
-  set(hak_gtest_filter "GTEST_FILTER=*-${hak_not_emulated_cases}")
+if(hak_cases_not_here)
+  set(hak_gtest_filter "GTEST_FILTER=*-${hak_cases_not_here}")
 endif()
 function(hak_test_runs_here out name)
   set(${out} TRUE PARENT_SCOPE)
-  foreach(row IN LISTS hak_not_emulated)
+  foreach(row IN LISTS hak_not_here)
     if(name MATCHES "^(${row})$")
       set(${out} FALSE PARENT_SCOPE)
     endif()

@@ -133,7 +133,7 @@ static bool stays(size_t have, size_t n) { return n <= have && have - n <= n / 8
 
 /* A block that grows gets an eighth more where there is room: a buffer that grew by a little often grows again. */
 static bool resize_pages(const void *p, size_t have, size_t n) {
-  size_t pages = pages_for(n), roomy = (n + n / 8) >> HAK_PAGE_SHIFT;
+  size_t pages = pages_for(n), roomy = ((n + n / 8) & -hak_os_page_bytes()) >> HAK_PAGE_SHIFT;
   if (n > have && roomy > pages && hak_pages_resize(p, roomy)) return true;
   return hak_pages_resize(p, pages);
 }

@@ -19,6 +19,7 @@
 #include "entry/slow_path.h"
 #include "entry/traced.h"
 #include "observe/stats_page.h"
+#include "os/os.h"
 #include "reclaim/peak_limit.h"
 #include "reclaim/trigger.h"
 #include "tables/threshold.h"
@@ -195,7 +196,7 @@ static size_t with_room(size_t have, size_t n) {
   bool grows = have > HAK_SLAB_MAX && n <= HAK_PAGED_MAX && hak_calls_are_unobserved();
   if (!grows) return n;
   if (n <= HAK_RUN_MAX) return g_class[hak_run_class_of(n)].bytes;
-  return hak_max(hak_min((n + n / 8) & -HAK_PAGE_BYTES, HAK_PAGED_MAX), n);
+  return hak_max(hak_min((n + n / 8) & -hak_os_page_bytes(), HAK_PAGED_MAX), n);
 }
 
 static void *move_block(void *p, size_t have, size_t n, const void *site) {

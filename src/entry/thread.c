@@ -89,6 +89,8 @@ static void begin_process_locked(void) {
   if (hak_load(&g_allowed)) hak_fork_remember_process(); /* the process may have forked since load; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
   hak_fork_start(forks_are_alike());
+  hak_class_whole_pages(hak_os_page_bytes());
+  if (hak_load(&g_allowed) && hak_setting(huge_pages) == HAK_HUGE_OFF) hak_os_look_at_huge(true);
   hak_memory_limit_start();
   hak_store_release(&g_thread.begun, true);
 }

@@ -41,10 +41,10 @@ static size_t largest_given(enum mode inherited) {
   return 0;
 }
 
-void hak_os_look_at_huge(void) {
+void hak_os_look_at_huge(bool none) {
   enum mode all = mode_in(FOLDER "enabled", BY_ADVICE, BY_ADVICE);
   enum mode huge = mode_in(FOLDER "hugepages-2048kB/enabled", all, all);
-  hak_store(&g_huge_modes.huge_by_advice, huge == BY_ADVICE);
+  hak_store(&g_huge_modes.huge_by_advice, huge == BY_ADVICE || (none && huge == GIVEN));
   hak_store(&g_huge_modes.middle_bytes, huge == GIVEN ? 0 : largest_given(all));
 }
 

@@ -69,8 +69,8 @@ bool hak_os_advise_huge(void *p, size_t bytes, bool on);
 
 /* look: reads which pages the system gives, and whether only where advised. Opens files. unadvise: if huge pages come
  * by advice, withdraws it from this memory; no call otherwise, nor before the look: such memory has the system's
- * default, which no advice can restore. */
-void hak_os_look_at_huge(void);
+ * default, which no advice can restore. none: no memory is to have huge pages, so the default is withdrawn, too. */
+void hak_os_look_at_huge(bool none);
 void hak_os_unadvise_huge(void *p, size_t bytes);
 
 struct hak_huge_modes {
@@ -79,7 +79,7 @@ struct hak_huge_modes {
 };
 extern HAK_HIDDEN struct hak_huge_modes g_huge_modes; /* in huge_modes.c */
 
-/* True if huge pages are given only where advised, as far as looked. */
+/* True if huge pages are given only where advised, as far as looked; or if none are wanted, and some are given. */
 bool hak_os_huge_is_by_advice(void);
 
 /* [bytes] The largest pages from 64 KiB to 1 MiB that the system gives without advice, where it gives no huge pages

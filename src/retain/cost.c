@@ -7,6 +7,7 @@
 #include "retain/cost.h"
 
 #include "os/os.h"
+#include "tables/hold.h"
 
 enum { TRIALS = 3, MOVE_CALLS = 100 };
 
@@ -57,11 +58,12 @@ static void measure_again(void) {
 
 static bool is_set_by_hand(void) { return hak_setting(cost_call) && hak_setting(cost_page) && hak_setting(cost_move); }
 
-/* due_ms moves on first, so that a thread that comes meanwhile does not measure, too. */
+/* due_ms moves on first, so that a thread that comes meanwhile does not measure, too. A trial touches new pages: none
+ * where the program asked for no faults, and nothing is decided by costs. */
 void hak_cost_measure(uint64_t now_ms) {
   bool first = hak_load(&g_cost.measured.page_ns) == 0;
   hak_store(&g_cost.due_ms, now_ms + HAK_COST_AGAIN_MS);
-  if (is_set_by_hand() || hak_setting(mode) == HAK_MODE_OFF) return;
+  if (is_set_by_hand() || hak_setting(mode) == HAK_MODE_OFF || hak_holds_all()) return;
   if (first) measure_first();
   else measure_again();
 }

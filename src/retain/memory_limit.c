@@ -165,7 +165,7 @@ static bool may_look(void) {
 
 bool hak_memory_limit_look(void) {
   if (!may_look()) return false;
-  hak_os_look_at_huge();
+  hak_os_look_at_huge(hak_setting(huge_pages) == HAK_HUGE_OFF);
   bool watched = hak_limits_start(hak_setting_path(cgroup_dir));
   hak_store_release(&g_memory_limit.watched, watched);
   if (g_settings.cgroup_dir != NULL && watched) read_for_complaints();

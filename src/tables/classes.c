@@ -35,7 +35,7 @@ uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 #undef RUN_CLASS
 };
 
-const uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
+uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
     [0 ... HAK_SLAB_MAX / 4096] = HAK_RUN_CLASS,
 #define SMALL_CLASS(previous, bytes, units)
 #define MID_CLASS(previous, bytes, units)
@@ -66,7 +66,7 @@ uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
 /* The writable name of g_class. A row is written once, before its class number is published, so readers and compilers
  * may treat rows as constants. A page of its own keeps the rows file-backed: the page behind is written by every
  * process. */
-enum { PAGE_BYTES = 4096 };
+enum { PAGE_BYTES = 4096, LEAST_PAGE = 4096 };
 HAK_HIDDEN struct {
   struct hak_class row[HAK_CLASSES];
   char rest[PAGE_BYTES - HAK_CLASSES * sizeof(struct hak_class)];
@@ -111,6 +111,15 @@ void hak_class_table(uint8_t *table, unsigned color) {
 
 void hak_class_table_renew(uint8_t *table) {
   for (size_t i = HAK_COLORED + 1; i <= HAK_SMALL_MAX / 16; i++) table[i] = HAK_CLASS_AT(&g_small_class[i]);
+}
+
+/* From the longest class on, which is whole pages of any kernel: a class that is not takes over its successor's. */
+void hak_class_whole_pages(size_t page) {
+  if (page == LEAST_PAGE) return;
+  for (size_t i = HAK_RUN_MAX / LEAST_PAGE; i-- > 0;) {
+    size_t bytes = g_class[g_run_class[i]].bytes;
+    if (bytes % page != 0 || bytes < HAK_UNIT_BYTES) g_run_class[i] = g_run_class[i + 1];
+  }
 }
 
 /* ---- classes added while the process runs ---- */

@@ -73,7 +73,7 @@ struct hak_class {
 
 extern HAK_HIDDEN uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1];
 extern HAK_HIDDEN uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1];
-extern HAK_HIDDEN const uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1]; /* by pages */
+extern HAK_HIDDEN uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1]; /* by pages of 4 KiB */
 extern HAK_HIDDEN const struct hak_class g_class[HAK_CLASSES]; /* written by classes.c only */
 extern HAK_HIDDEN uint8_t g_class_end;     /* last slab class in use + 1 */
 extern HAK_HIDDEN uint8_t g_class_version; /* edits of the tables, modulo 256 */
@@ -107,6 +107,10 @@ HAK_INLINE unsigned hak_run_class_of_pages(size_t pages) {
   unsigned c = g_run_class[pages];
   return g_class[c].bytes == pages * 4096 ? c : 0;
 }
+
+/* The kernel's pages have `page` bytes: leaves out run classes that are not whole pages, as blocks are, so that the
+ * class of a request and that of its block agree. Before the first request; a second call changes nothing. */
+void hak_class_whole_pages(size_t page);
 
 /* True for classes of slab blocks, and for classes of runs. */
 HAK_INLINE bool hak_is_slab_class(unsigned c) { return c - 1 < HAK_RUN_CLASS - 1; }

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
@@ -269,7 +270,7 @@ class Limit {
     FILE *file = std::fopen("/proc/self/statm", "r");
     if (file == nullptr || std::fscanf(file, "%zu", &pages) != 1) std::abort();
     std::fclose(file);
-    return pages * 4096;
+    return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
   }
   struct rlimit before_ {};
 };

@@ -2,11 +2,12 @@
 /* real_time.c: the recipe of programs that may not fault in a loop: memory is held, locked or not, prefaulted, and then
  * reused.
  *
- *     real_time plain | mapped | locked | padded | threads | some [SIZE ...]
+ *     real_time plain | mapped | locked | padded | threads | some | long [SIZE ...]
  *
  * what      mallopt(M_TRIM_THRESHOLD, -1) and (M_MMAP_MAX, 0); mapped: without M_MMAP_MAX; locked: mlockall, where
  *           allowed; padded: M_TOP_PAD, too; threads: beside a second thread; some: M_TRIM_THRESHOLD is 256 MiB, with
- *           two threads, which may cost tables' faults. Then 100 MiB as one block and as many small ones, written to
+ *           two threads, which may cost tables' faults; long: over more than ten seconds, after which the library
+ *           measures costs elsewhere. Then 100 MiB as one block and as many small ones, written to
  *           and freed; or only as blocks of SIZE bytes, of several sizes in turn. Then rounds of small, middle, large
  *           and growing blocks, with pauses if no SIZE is given. Prints "faults N", the sum over all rounds.
  * owner     Blocks are freed in the round of their allocation.
@@ -125,7 +126,7 @@ static void hold(const char *how) {
 }
 
 static void pause_ms(long ms) {
-  const struct timespec pause = {.tv_nsec = ms * 1000000};
+  const struct timespec pause = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
   nanosleep(&pause, NULL);
 }
 
@@ -156,7 +157,7 @@ int main(int count, char **arguments) {
   pthread_mutex_lock(&end);
   if (threads) must(pthread_create(&thread, NULL, live, NULL) == 0, "pthread_create");
   prefault_as_told(arguments + 2, count - 2);
-  long sum = run(count == 2 ? 300 : 1);
+  long sum = run(strcmp(arguments[1], "long") == 0 ? 2500 : count == 2 ? 300 : 1);
   pthread_mutex_unlock(&end);
   if (threads) pthread_join(thread, NULL);
   printf("faults %ld\n", sum);

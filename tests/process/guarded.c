@@ -14,9 +14,10 @@
 
 #include "observe.h"
 
-enum { PAGE = 4096, SIZES = 4, BIG = 2 };
+enum { PAGES = 5, SIZES = 4, BIG = 2 };
 
-static const size_t g_sizes[SIZES] = {5 * PAGE, 300000, 9 * MIB, 33 * MIB};
+static size_t g_page; /* the kernel's */
+static size_t g_sizes[SIZES] = {0, 300000, 9 * MIB, 33 * MIB}; /* the first: PAGES */
 
 static struct {
   char *from, *end;
@@ -24,12 +25,12 @@ static struct {
 static volatile unsigned g_faults;
 
 static void let_be_used(int number, siginfo_t *info, void *context) {
-  char *page = (char *)((uintptr_t)info->si_addr & -(uintptr_t)PAGE);
+  char *page = (char *)((uintptr_t)info->si_addr & -(uintptr_t)g_page);
   (void)number, (void)context;
   if (page < g_guarded.from || page >= g_guarded.end) _exit(3);
   const size_t most = g_faults++ % 64 == 0 ? 3 * MIB : 100;
   for (size_t n = 100; n <= most; n *= 31) free(memset(malloc(n), 1, n));
-  work_expect(mprotect(page, PAGE, PROT_READ | PROT_WRITE) == 0, "mprotect");
+  work_expect(mprotect(page, g_page, PROT_READ | PROT_WRITE) == 0, "mprotect");
 }
 
 static void catch_faults(void) {
@@ -37,12 +38,12 @@ static void catch_faults(void) {
   work_expect(sigaction(SIGSEGV, &action, NULL) == 0, "sigaction");
 }
 
-static char mark_of(size_t at) { return (char)(at / PAGE * 7 + 1); }
+static char mark_of(size_t at) { return (char)(at / g_page * 7 + 1); }
 
 static char *marked(size_t n) {
-  char *p = aligned_alloc(PAGE, n);
+  char *p = aligned_alloc(g_page, n);
   work_expect(p != NULL, "no memory");
-  for (size_t at = 0; at < n; at += PAGE) p[at] = mark_of(at);
+  for (size_t at = 0; at < n; at += g_page) p[at] = mark_of(at);
   return p;
 }
 
@@ -54,7 +55,7 @@ static void guard(char *p, size_t bytes, int protection) {
 }
 
 static void expect_marks(char *p, size_t n) {
-  for (size_t at = 0; at < n; at += PAGE) work_expect(p[at] == mark_of(at), "a page was lost");
+  for (size_t at = 0; at < n; at += g_page) work_expect(p[at] == mark_of(at), "a page was lost");
 }
 
 /* After the resize all bytes can be written: at the old address after the handler ran, at a new address at once. */
@@ -63,21 +64,21 @@ static void resize(char *p, size_t have, size_t n) {
   work_expect(q != NULL, "no memory");
   if (q != p) g_guarded.from = g_guarded.end = NULL;
   expect_marks(q, have < n ? have : n);
-  for (size_t at = 0; at < n; at += PAGE) q[at] = 1;
+  for (size_t at = 0; at < n; at += g_page) q[at] = 1;
   q[n - 1] = 1;
   free(q);
 }
 
-static size_t in_pages(size_t n) { return (n + PAGE - 1) & -(size_t)PAGE; }
+static size_t in_pages(size_t n) { return (n + g_page - 1) & -g_page; }
 
 /* Resizes each length each way, with pages guarded from a place on. Pages of a short block that the handler did not see
  * stay guarded, as with other allocators: short blocks are not cut, nor guarded against writing only. */
 static void resize_all(bool at_end, size_t pages, int protection) {
   for (int i = protection == PROT_NONE ? 0 : BIG; i < SIZES; i++) {
-    const size_t n = in_pages(g_sizes[i]), wanted[] = {3 * n, n + PAGE, n / 2};
+    const size_t n = in_pages(g_sizes[i]), wanted[] = {3 * n, n + g_page, n / 2};
     for (int k = 0; k < (i < BIG ? 2 : 3); k++) {
       char *p = marked(n);
-      guard(at_end ? p + n - PAGE : p, pages != 0 ? pages * PAGE : n, protection);
+      guard(at_end ? p + n - g_page : p, pages != 0 ? pages * g_page : n, protection);
       resize(p, n, wanted[k]);
     }
   }
@@ -85,10 +86,10 @@ static void resize_all(bool at_end, size_t pages, int protection) {
 
 static void middle(void) {
   for (int i = 0; i < SIZES; i++) {
-    const size_t n = in_pages(g_sizes[i]), wanted[] = {3 * n, n + PAGE, n / 2};
+    const size_t n = in_pages(g_sizes[i]), wanted[] = {3 * n, n + g_page, n / 2};
     for (int k = 0; k < 3; k++) {
       char *p = marked(n);
-      guard(p + PAGE, PAGE, PROT_NONE);
+      guard(p + g_page, g_page, PROT_NONE);
       resize(p, n, wanted[k]);
     }
   }
@@ -137,7 +138,7 @@ static void freed(void) {
     const size_t n = in_pages(g_sizes[i]);
     char *p = marked(n);
     beside[i] = marked(n);
-    guard(p, n / 2 & -(size_t)PAGE, PROT_NONE);
+    guard(p, n / 2 & -g_page, PROT_NONE);
     free(p);
     if (n < 32 * MIB) malloc_trim(0);
     else free(marked(n));
@@ -174,8 +175,8 @@ static void use_mappings_up(void) {
   char *p = mmap(NULL, most, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   size_t at = 0;
   work_expect(p != MAP_FAILED, "mmap");
-  while (at < most && mprotect(p + at, PAGE, PROT_READ) == 0) at += 2 * PAGE;
-  while (at < most && mmap(NULL, PAGE, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) at += PAGE;
+  while (at < most && mprotect(p + at, g_page, PROT_READ) == 0) at += 2 * g_page;
+  while (at < most && mmap(NULL, g_page, PROT_READ, MAP_SHARED | MAP_ANONYMOUS, -1, 0) != MAP_FAILED) at += g_page;
   if (at < most) return;
   puts("skipped: the kernel gives very many mappings");
   exit(0);
@@ -213,6 +214,8 @@ int main(int count, char **arguments) {
     void (*run)(void);
   } ways[] = {{"middle", middle},   {"ends", ends},   {"all", all},
               {"advised", advised}, {"freed", freed}, {"limit", limit}, {"limit_forked", limit_forked}};
+  g_page = (size_t)sysconf(_SC_PAGESIZE);
+  g_sizes[0] = PAGES * g_page;
   catch_faults();
   for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
     if (count == 2 && strcmp(arguments[1], ways[i].name) == 0) ways[i].run();

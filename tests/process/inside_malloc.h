@@ -9,7 +9,7 @@
  *
  * owner     t_inside, one per thread: the awaited system call and the function to call. Other calls pass through.
  * failure   A kernel without seccomp ends the program with exit status 2 and one line.
- * not here  The functions: fork_in_malloc.c, tests/wrongfree/reentry.c. x86-64 only.
+ * not here  The functions: fork_in_malloc.c, tests/wrongfree/reentry.c.
  */
 #ifndef HAK_TESTS_PROCESS_INSIDE_MALLOC_H
 #define HAK_TESTS_PROCESS_INSIDE_MALLOC_H
@@ -33,7 +33,8 @@ static __thread struct {
   void (*volatile interrupted)(void);
 } t_inside = {.call = -1};
 
-/* A system call from an address that the filter lets pass: long inside_pass(long number, a, b, c, d, e, f). */
+/* A system call from an address that the filter lets pass. */
+#ifdef __x86_64__
 __asm__(
     ".text\n"
     ".type inside_pass, @function\n"
@@ -42,17 +43,38 @@ __asm__(
     "  mov %r8, %r10\n  mov %r9, %r8\n  mov 8(%rsp), %r9\n  syscall\n"
     "inside_passed:\n"
     "  ret\n");
+#else
+__asm__(
+    ".text\n"
+    ".type inside_pass, %function\n"
+    "inside_pass:\n"
+    "  mov x8, x0\n  mov x0, x1\n  mov x1, x2\n  mov x2, x3\n  mov x3, x4\n  mov x4, x5\n  mov x5, x6\n  svc #0\n"
+    "inside_passed:\n"
+    "  ret\n");
+#endif
 long inside_pass(long number, long a, long b, long c, long d, long e, long f);
 extern const char inside_passed[];
 
+/* Makes the trapped system call, whose arguments are in the interrupted registers, and stores the answer there. */
+#ifdef __x86_64__
+static inline void inside_repeat(long number, mcontext_t *interrupted) {
+  greg_t *r = interrupted->gregs;
+  r[REG_RAX] = inside_pass(number, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
+}
+#else
+static inline void inside_repeat(long number, mcontext_t *interrupted) {
+  unsigned long long *r = interrupted->regs;
+  r[0] = (unsigned long long)inside_pass(number, (long)r[0], (long)r[1], (long)r[2], (long)r[3], (long)r[4], (long)r[5]);
+}
+#endif
+
 static inline void inside_handler(int signal, siginfo_t *info, void *context) {
   (void)signal;
-  greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
   if (t_inside.call == info->si_syscall) {
     t_inside.call = -1;
     t_inside.interrupted();
   }
-  r[REG_RAX] = inside_pass(info->si_syscall, r[REG_RDI], r[REG_RSI], r[REG_RDX], r[REG_R10], r[REG_R8], r[REG_R9]);
+  inside_repeat(info->si_syscall, &((ucontext_t *)context)->uc_mcontext);
 }
 
 static inline void inside_fail(const char *what) {

@@ -22,6 +22,12 @@ def program(name: str) -> str:
     return str(PROGRAMS / f"process_{name}")
 
 
+def program_file(name: str) -> str:
+    """To be read: under an emulator the program itself lies beside the file that starts it (tests/emulate.c)."""
+    behind = Path(program(name) + ".elf")
+    return str(behind) if behind.exists() else program(name)
+
+
 def environment(preload: bool, **settings: str) -> dict[str, str]:
     """Nothing but what is said: no setting of the caller's shell gets in."""
     base = {"PATH": os.environ["PATH"], "LANG": "C"}

@@ -40,6 +40,29 @@ TEST(Classes, OfPagesAreEightPerDoubling) {
   }
 }
 
+/* A block of the class, in whole pages of the kernel, and as whole units where these are longer than 4 KiB, has the
+ * class: what is freed serves the next request. */
+TEST(Classes, OfLongerPagesAreWholePages) {
+  uint8_t usual[sizeof g_run_class];
+  std::copy(std::begin(g_run_class), std::end(g_run_class), usual);
+  for (size_t page : {size_t{4096}, size_t{16384}, size_t{65536}}) {
+    std::copy(std::begin(usual), std::end(usual), g_run_class);
+    hak_class_whole_pages(page);
+    hak_class_whole_pages(page);
+    for (size_t pages = HAK_SLAB_MAX / 4096 + 1; pages <= HAK_RUN_MAX / 4096; pages++) {
+      const size_t n = pages * 4096, unit = page > 4096 ? HAK_UNIT_BYTES : 1;
+      const unsigned c = hak_run_class_of(n);
+      const size_t bytes = g_class[c].bytes, block = std::max((bytes + page - 1) / page * page, unit);
+      ASSERT_EQ(hak_run_class_of(n - 4095), c) << n;
+      ASSERT_TRUE(hak_is_run_class(c)) << n;
+      ASSERT_GE(bytes, n);
+      ASSERT_EQ(hak_run_class_of_pages(block / 4096), c) << n << " on pages of " << page;
+      ASSERT_LT(bytes, std::max(n + n / 8 + page, unit + 1)) << n << " on pages of " << page;
+    }
+  }
+  std::copy(std::begin(usual), std::end(usual), g_run_class);
+}
+
 TEST(Classes, EveryRequestGetsTheSmallestClassThatHoldsIt) {
   for (size_t n = 0; n <= HAK_SLAB_MAX; n++) ASSERT_EQ(hak_class_of(n), naive_class(n)) << n;
 }

@@ -12,6 +12,7 @@ extern "C" {
 #include "fake_os.h"
 #include "retain/cost.h"
 #include "retain/rent.h"
+#include "tables/hold.h"
 }
 
 namespace {
@@ -67,6 +68,19 @@ TEST_F(Cost, ASettingTakesItsPlace) {
   const uint64_t before = fake_os.measurements;
   measure(1, 1, 1);
   EXPECT_EQ(fake_os.measurements, before) << "measured for nobody";
+}
+
+/* A program that holds all its memory may not fault, and a measurement touches new pages. */
+TEST_F(Cost, IsNotMeasuredWhereAllIsHeld) {
+  measure(1000, 1000, 50);
+  const uint64_t before = fake_os.measurements;
+  g_hold_floor = UINT64_MAX;
+  hak_cost_refresh(1 + HAK_COST_AGAIN_MS);
+  hak_cost_refresh(2 + 2 * HAK_COST_AGAIN_MS);
+  EXPECT_EQ(fake_os.measurements, before);
+  g_hold_floor = 0;
+  hak_cost_refresh(3 + 3 * HAK_COST_AGAIN_MS);
+  EXPECT_EQ(fake_os.measurements, before + 1);
 }
 
 TEST_F(Cost, IsMeasuredNowAndThen) {

@@ -95,7 +95,7 @@ static bool advise(void *p, size_t bytes, enum fake_advice advice) {
 }
 
 bool hak_os_advise_huge(void *p, size_t bytes, bool on) { return advise(p, bytes, on ? FAKE_HUGE : FAKE_NO_HUGE); }
-void hak_os_look_at_huge(void) {}
+void hak_os_look_at_huge(bool none) { (void)none; }
 void hak_os_unadvise_huge(void *p, size_t bytes) { fake_os.unadvised++, advise(p, bytes, FAKE_NO_HUGE); }
 bool hak_os_advise_dump(void *p, size_t bytes, bool dump) { return advise(p, bytes, dump ? FAKE_DUMP : FAKE_NO_DUMP); }
 struct hak_huge_modes g_huge_modes;
