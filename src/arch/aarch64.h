@@ -43,6 +43,18 @@ static inline char *hak_arch_pointer(void) { return (char *)__builtin_thread_poi
 /* The two words at the thread pointer are libc's alone: compilers read the register. */
 static inline void hak_arch_link(char *pointer) { (void)pointer; }
 
+/* The variable of the thread, `distance` [bytes] from the thread pointer. A compiler reads the distance from the
+ * library's table of addresses, in two instructions more. */
+#define HAK_ARCH_OF_THREAD(variable, distance) \
+  (*(__typeof__(&(variable)))(void *)(hak_arch_pointer() + (distance)))
+/* p, an address of the library's data, in a register: then one instruction loads two words that lie side by side. */
+#define HAK_ARCH_NEAR(p) \
+  __extension__({ \
+    __typeof__(p) near = (p); \
+    __asm__("" : "+r"(near)); \
+    near; \
+  })
+
 /* ---- kernel calls ---- */
 
 static inline long hak_arch_ask(long number, long a, long b, long c, long d, long e, long f) {
