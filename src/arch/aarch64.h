@@ -47,11 +47,13 @@ static inline void hak_arch_link(char *pointer) { (void)pointer; }
  * library's table of addresses, in two instructions more. */
 #define HAK_ARCH_OF_THREAD(variable, distance) \
   (*(__typeof__(&(variable)))(void *)(hak_arch_pointer() + (distance)))
-/* p, an address of the library's data, in a register: then one instruction loads two words that lie side by side. */
+/* p, the address of an object of the library that is defined with HAK_ARCH_NEAR_ALIGN: one instruction forms an address
+ * that is a multiple of 4 KiB, and one loads two words that lie side by side there. */
+#define HAK_ARCH_NEAR_ALIGN __attribute__((aligned(4096)))
 #define HAK_ARCH_NEAR(p) \
   __extension__({ \
-    __typeof__(p) near = (p); \
-    __asm__("" : "+r"(near)); \
+    __typeof__(p) near; \
+    __asm__("adrp %0, %1" : "=r"(near) : "S"(p)); \
     near; \
   })
 

@@ -5,7 +5,7 @@
  *
  *               hak_pause, hak_set_unshared          a waiting loop's hint, a lock's first step in a single thread
  *               hak_arch_pointer, hak_arch_link      the thread pointer, and what stands there
- *               HAK_ARCH_OF_THREAD, HAK_ARCH_NEAR    a thread's word, and data of the library, in the fewest instructions
+ *               HAK_ARCH_OF_THREAD, HAK_ARCH_NEAR    a thread's word, and data of the library, in few instructions
  *               hak_arch_ask, hak_arch_ask_two       a kernel call
  *               hak_arch_clone                       a thread's start
  *               HAK_ARCH_HANDLER_RETURNS, HAK_ARCH_RESTORER, hak_kernel_handler_returns   a signal handler's return

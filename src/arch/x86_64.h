@@ -43,6 +43,7 @@ static inline void hak_arch_link(char *pointer) {
 /* A variable of the thread: one instruction reads its distance from the thread pointer. `distance` is not needed. */
 #define HAK_ARCH_OF_THREAD(variable, distance) (variable)
 /* p, an address of the library's data: each instruction can name such an address. */
+#define HAK_ARCH_NEAR_ALIGN
 #define HAK_ARCH_NEAR(p) (p)
 
 /* ---- kernel calls ---- */
