@@ -4,5 +4,5 @@
 set -euo pipefail
 
 here=$(dirname "$0")
-"$here/make_root.sh" "$1"
+"$here/make_root.sh" "$1" "$2"
 for test in "${@:3}"; do HAK_TEST_ROOT=$1 "$2" "$here/$test" -v; done

@@ -15,11 +15,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from root import BASE, HERE, ROOT, inside, seen  # noqa: E402
 from served import JQ, JQ_INPUT, REDIS, SQL, Served  # noqa: E402
 
-HERE = Path(__file__).parent
-FOLDER = Path(os.environ["HAK_TEST_ROOT"]).resolve()
-ROOT = FOLDER / "root"
 INPUT = HERE.parent / "real" / "input"
 LIBRARY = "/usr/lib/aarch64-linux-gnu/libhakmem.so.0"
 FIXED = {"GIT_AUTHOR_NAME": "A", "GIT_AUTHOR_EMAIL": "a@example.com", "GIT_COMMITTER_NAME": "A", "GIT_COMMITTER_EMAIL": "a@example.com",
@@ -74,17 +72,15 @@ class Programs(Served):
     seconds = 300
 
     def seen(self, path: Path) -> str:
-        return f"/{path.relative_to(ROOT)}"
+        return seen(path)
 
     def base(self) -> dict[str, str]:
-        return {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8", "HOME": "/root"}
+        return dict(BASE)
 
     def started(self, here: Path, variables: dict[str, str], *command: str) -> dict[str, object]:
         for file in INPUT.iterdir():
             shutil.copy(file, here)
-        given = [f"{name}={value}" for name, value in variables.items()]
-        inside = [str(HERE / "inside.sh"), str(FOLDER / "qemu"), str(ROOT), "/usr/bin/env", "-i", "-C", self.seen(here), *given]
-        return {"args": [*inside, *command]}
+        return {"args": inside(here, variables, *command)}
 
     def test_perl(self) -> None:
         self.same("perl", "-w", "work.pl", PERL_HASH_SEED="0", PERL_PERTURB_KEYS="0")
