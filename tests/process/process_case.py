@@ -22,6 +22,12 @@ def program(name: str) -> str:
     return str(PROGRAMS / f"process_{name}")
 
 
+def program_file(name: str) -> str:
+    """The program itself, to be read: in a cross build `program` is a file that starts it (tests/emulated.sh)."""
+    own = Path(f"{program(name)}.elf")
+    return str(own) if own.exists() else program(name)
+
+
 def environment(preload: bool, **settings: str) -> dict[str, str]:
     """Nothing but what is said: no setting of the caller's shell gets in."""
     base = {"PATH": os.environ["PATH"], "LANG": "C"}

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from learn_case import LEARNERS
-from process_case import LIBRARY, MIB, PROGRAMS, ProcessCase, Result, environment, limit, program, run
+from process_case import LIBRARY, MIB, PROGRAMS, ProcessCase, Result, environment, limit, program, program_file, run
 
 DL_LIBRARY = Path(os.environ["HAK_TEST_DL_LIBRARY"])
 NOBODY = 65534
@@ -370,7 +370,7 @@ class StaticLinking(ProcessCase):
 
     def test_there_is_one_malloc(self) -> None:
         symbols = subprocess.run(
-            ["nm", program("static_owner")], capture_output=True, text=True, check=True
+            ["nm", program_file("static_owner")], capture_output=True, text=True, check=True
         ).stdout.splitlines()
         for name in ("malloc", "free", "calloc", "realloc", "memalign", "malloc_usable_size", "_Znwm", "_ZdlPv"):
             defined = [line.split()[1] for line in symbols if re.fullmatch(rf"[0-9a-f]+ [TtWwVvi] {name}", line)]
