@@ -15,8 +15,8 @@ failed=0
 failures=()
 records=()
 # Of AArch64: what `stress` runs; the other tests of processes were not gone through under an emulator.
-tried='^(unit_|api_|wrongfree|instructions|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads|cuts_at_corners'
-tried+='|process_(StartAndExit|Threads|Dlopen|Settings|StaticLinking|Trim|Costs|depth|small_stack)$)'
+tried='^(unit_|api_|wrongfree|instructions|arm64|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads|cuts_at_corners'
+tried+='|process_(StartAndExit|Threads|Dlopen|Settings|Costs|Trim|StaticLinking|depth|small_stack)$)'
 emulated=(libraries tests/{unit,api,wrongfree,instructions}/all)
 
 title() { printf '\n=== %s\n' "$*"; }

@@ -43,6 +43,20 @@ static inline char *hak_arch_pointer(void) { return (char *)__builtin_thread_poi
 /* The two words at the thread pointer are libc's alone: compilers read the register. */
 static inline void hak_arch_link(char *pointer) { (void)pointer; }
 
+/* The variable of the thread, `distance` [bytes] from the thread pointer. A compiler reads the distance from the
+ * library's table of addresses, in two instructions more. */
+#define HAK_ARCH_OF_THREAD(variable, distance) \
+  (*(__typeof__(&(variable)))(void *)(hak_arch_pointer() + (distance)))
+/* p, the address of an object of the library that is defined with HAK_ARCH_NEAR_ALIGN: one instruction forms an address
+ * that is a multiple of 4 KiB, and one loads two words that lie side by side there. */
+#define HAK_ARCH_NEAR_ALIGN __attribute__((aligned(4096)))
+#define HAK_ARCH_NEAR(p) \
+  __extension__({ \
+    __typeof__(p) near; \
+    __asm__("adrp %0, %1" : "=r"(near) : "S"(p)); \
+    near; \
+  })
+
 /* ---- kernel calls ---- */
 
 static inline long hak_arch_ask(long number, long a, long b, long c, long d, long e, long f) {

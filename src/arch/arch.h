@@ -5,6 +5,7 @@
  *
  *               hak_pause, hak_set_unshared          a waiting loop's hint, a lock's first step in a single thread
  *               hak_arch_pointer, hak_arch_link      the thread pointer, and what stands there
+ *               HAK_ARCH_OF_THREAD, HAK_ARCH_NEAR    a thread's word, and data of the library, in few instructions
  *               hak_arch_ask, hak_arch_ask_two       a kernel call
  *               hak_arch_clone                       a thread's start
  *               HAK_ARCH_DWARF_, HAK_ARCH_HERE, HAK_ARCH_SIGNAL_, hak_arch_unsigned   the walk of a stack

@@ -40,6 +40,12 @@ static inline void hak_arch_link(char *pointer) {
   tcb[0] = tcb[2] = (uintptr_t)pointer;
 }
 
+/* A variable of the thread: one instruction reads its distance from the thread pointer. `distance` is not needed. */
+#define HAK_ARCH_OF_THREAD(variable, distance) (variable)
+/* p, an address of the library's data: each instruction can name such an address. */
+#define HAK_ARCH_NEAR_ALIGN
+#define HAK_ARCH_NEAR(p) (p)
+
 /* ---- kernel calls ---- */
 
 static inline long hak_arch_ask(long number, long a, long b, long c, long d, long e, long f) {

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "arch/arch.h" /* hak_pause, hak_set_unshared */
+#include "arch/arch.h" /* hak_pause, hak_set_unshared, HAK_ARCH_NEAR, HAK_ARCH_OF_THREAD */
 #include "base/config.h"
 
 #define hak_load(p) __atomic_load_n((p), __ATOMIC_RELAXED)

@@ -51,13 +51,13 @@ struct hak_context {
   void **top[HAK_CLASSES];
   void **floor[HAK_CLASSES];
   void **ceiling[HAK_CLASSES];
+  uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour; in AArch64's reach of 4 KiB */
+  uint8_t run_class[HAK_RUN_MAX / 4096 + 1];   /* g_run_class: one instruction nearer */
   void **slots[HAK_CLASSES];      /* NULL: no magazine */
   uint32_t slab[HAK_CLASSES];     /* the thread's current slab; HAK_NO_UNIT (0): none */
   uint16_t capacity[HAK_CLASSES]; /* 2^k - 1 */
   uint8_t most_log[HAK_CLASSES];  /* capacity may grow to 2^(most_log + 1) - 1 */
   uint8_t history[HAK_CLASSES];   /* of misses: see cache/magazine.c */
-  uint8_t small_class[HAK_SMALL_MAX / 16 + 1]; /* g_small_class in this thread's colour */
-  uint8_t run_class[HAK_RUN_MAX / 4096 + 1];   /* g_run_class: one instruction nearer */
   uint8_t hand, gap; /* of cache/magazine.c: the class to halve next, the place of the next flush */
   uint8_t starved; /* misses that found no budget */
   uint8_t passed;  /* slow paths, while slow paths are counted (learn/learner.h) */

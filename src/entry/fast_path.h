@@ -84,10 +84,11 @@ HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const v
 HAK_INLINE void *hak_fast_malloc(size_t n) { return hak_fast_malloc_or(n, hak_slow_malloc); }
 
 HAK_INLINE void hak_fast_free(void *p) {
-  struct hak_context *x = hak_context;
-  size_t u = hak_range_unit_of(p);
-  if (HAK_LIKELY(u < HAK_PEEK(&g_range.units))) {
-    unsigned c = HAK_PEEK(&g_range.map[u]);
+  const struct hak_range *range = HAK_ARCH_NEAR(&g_range);
+  size_t u = ((uintptr_t)p - HAK_PEEK(&range->base)) >> HAK_UNIT_SHIFT;
+  if (HAK_LIKELY(u < HAK_PEEK(&range->units))) {
+    unsigned c = HAK_PEEK(&range->map[u]);
+    struct hak_context *x = HAK_ARCH_OF_THREAD(hak_context, HAK_PEEK(&range->context_at));
     void **top = HAK_PEEK(&x->top[c]);
     if (HAK_LIKELY(top < HAK_PEEK(&x->ceiling[c]) && HAK_PEEK(top - 1) != p)) {
       *top = p;

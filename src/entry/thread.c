@@ -86,6 +86,7 @@ static bool forks_are_alike(void) {
 }
 
 static void begin_process_locked(void) {
+  hak_store(&g_range.context_at, (uintptr_t)&hak_context - (uintptr_t)hak_arch_pointer());
   if (hak_load(&g_allowed)) hak_fork_remember_process(); /* the process may have forked since load; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
   hak_fork_start(forks_are_alike());

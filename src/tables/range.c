@@ -15,7 +15,7 @@
 #include "os/os.h"
 #include "tables/hold.h"
 
-struct hak_range g_range = {.base = (uintptr_t)1 << 63};
+HAK_ARCH_NEAR_ALIGN struct hak_range g_range = {.base = (uintptr_t)1 << 63};
 
 enum {
   FIRST_STEP_UNITS = 16,    /* 1 MiB */

@@ -108,6 +108,7 @@ struct hak_range {
   uintptr_t base; /* 2^63 until there is a range: beside any value of `units`, free(NULL) finds no unit */
   size_t units; /* published length */
   uint8_t *map; /* class of each unit of a slab, and of all blocks that begin in a paged unit; 0: none, or several */
+  uintptr_t context_at; /* [bytes] hak_context's distance from the thread pointer; stored before `units` */
   struct hak_unit *unit;
   size_t map_mapped, unit_mapped; /* mapped bytes of the tables */
   size_t mapped;                  /* mapped bytes of the range */

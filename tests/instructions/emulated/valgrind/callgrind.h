@@ -14,7 +14,7 @@ extern "C" __attribute__((noinline, used)) inline void hak_mark() { __asm__ vola
 __attribute__((constructor)) static inline void hak_tell_places() {
   Dl_info info = {};
   dladdr(dlsym(RTLD_DEFAULT, "malloc"), &info);
-  printf("places %p %p\n", reinterpret_cast<void *>(&hak_mark), info.dli_fbase);
+  printf("places %p %p %s\n", reinterpret_cast<void *>(&hak_mark), info.dli_fbase, info.dli_fname);
 }
 
 #define CALLGRIND_TOGGLE_COLLECT hak_mark()
