@@ -97,7 +97,7 @@ programs:
 	@build/venv/bin/python tests/real/run.py --library "$(LIBRARY)" --rounds $(ROUNDS) --record "$(RECORD)" $(PROGRAMS)
 
 crates: build
-	@HAK_TEST_CRATES=1 HAK_TEST_LIBRARY=$(CURDIR)/build/release/libhakmem.so build/venv/bin/python tests/rust/crates_test.py
+	@HAK_TEST_CRATES=1 HAK_ZIG=$$(scripts/zig.sh) HAK_TEST_LIBRARY=$(CURDIR)/build/release/libhakmem.so build/venv/bin/python tests/rust/crates_test.py
 	@build/venv/bin/python tests/rust/programs.py --rounds $(RUNS)
 
 consumers: build
