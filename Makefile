@@ -156,6 +156,7 @@ deb: setup
 
 deb-root: deb
 	@scripts/alone.sh packages tests/packages/deb_root.sh $(ARCH)
+	@scripts/alone.sh packages build/venv/bin/python tests/packages/container.py $(ARCH)
 
 rpm: setup
 	@scripts/alone.sh packages build/venv/bin/python scripts/package.py rpm $(addprefix --arch ,$(ARCH))
