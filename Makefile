@@ -16,6 +16,7 @@ RUNS     ?= 10
 KERNEL   ?= 4k-madvise
 TESTS    ?= .
 ROOTS    ?= bullseye
+ARCH     ?=
 HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
@@ -45,9 +46,9 @@ help:
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
 	@echo "make wheel                       what pip installs: build/wheels/*.whl, for glibc 2.34 and for 2.17 to 2.33"
 	@echo "make wheel-old-root [ROOTS=bullseye] the wheel in the root of an older Debian; minutes, and 300 MB of downloads"
-	@echo "make deb                         packages of Debian and what lintian says: build/deb/*.deb"
-	@echo "make deb-root                    these by apt in a fresh root of Debian 12, and what is built on them; minutes"
-	@echo "make rpm                         packages by rpmbuild: build/rpm/RPMS"
+	@echo "make deb [ARCH=arm64]            packages of Debian and what lintian says: build/deb/*.deb, build/deb-arm64/*.deb"
+	@echo "make deb-root [ARCH=arm64]       these by apt in a fresh root of Debian 12, and what is built on them; minutes"
+	@echo "make rpm [ARCH=arm64]            packages by rpmbuild: build/rpm/RPMS, build/rpm-arm64/RPMS"
 	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
 	@echo "make install-table [ROWS=Meson]  types the README's install table, each row in a fresh root of Debian 12; minutes"
 	@echo "make recipes                     types every line of docs/guide/recipes.md: PostgreSQL, java, systemd too"
@@ -103,7 +104,7 @@ arm64: setup
 	@tests/arm64/boot.sh "$(KERNEL)" -R "$(TESTS)" -j2
 
 crates: build
-	@HAK_TEST_CRATES=1 HAK_TEST_LIBRARY=$(CURDIR)/build/release/libhakmem.so build/venv/bin/python tests/rust/crates_test.py
+	@HAK_TEST_CRATES=1 HAK_ZIG=$$(scripts/zig.sh) HAK_TEST_LIBRARY=$(CURDIR)/build/release/libhakmem.so build/venv/bin/python tests/rust/crates_test.py
 	@build/venv/bin/python tests/rust/programs.py --rounds $(RUNS)
 
 consumers: build
@@ -157,13 +158,14 @@ wheel-old-root: wheel
 	@scripts/alone.sh packages tests/wheel/old_root.sh $(ROOTS)
 
 deb: setup
-	@scripts/alone.sh packages build/venv/bin/python scripts/package.py deb
+	@scripts/alone.sh packages build/venv/bin/python scripts/package.py deb $(addprefix --arch ,$(ARCH))
 
 deb-root: deb
-	@scripts/alone.sh packages tests/packages/deb_root.sh
+	@scripts/alone.sh packages tests/packages/deb_root.sh $(ARCH)
+	@scripts/alone.sh packages build/venv/bin/python tests/packages/container.py $(ARCH)
 
 rpm: setup
-	@scripts/alone.sh packages build/venv/bin/python scripts/package.py rpm
+	@scripts/alone.sh packages build/venv/bin/python scripts/package.py rpm $(addprefix --arch ,$(ARCH))
 
 rpm-root: rpm
 	@scripts/alone.sh packages tests/packages/rpm_root.sh

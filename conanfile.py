@@ -41,7 +41,7 @@ class Hakmem(ConanFile):
 
     def validate(self) -> None:
         if self.settings.os != "Linux" or self.settings.arch not in ("x86_64", "armv8"):
-            raise ConanInvalidConfiguration("HAKMEM runs on 64-bit Linux with glibc")
+            raise ConanInvalidConfiguration("HAKMEM runs on Linux on x86-64 and AArch64, 64-bit and little-endian")
         if self.options.shared and not self.options.override:
             raise ConanInvalidConfiguration("libhakmem.so overrides malloc; what does not is static: shared=False")
 

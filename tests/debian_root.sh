@@ -2,8 +2,10 @@
 # Roots of Debian for tests that need an empty system, by debootstrap, from the mirror of this system's apt; to be
 # sourced.
 #   ensure_root RELEASE FOLDER [PACKAGES]     a complete root in FOLDER, or none; made once, in minutes
+#   ensure_foreign_root RELEASE FOLDER        the same for AArch64 (arm64), in tests/foreign.sh's namespace; some 15 minutes
 #   copy_root FOLDER COPY                     a copy to change and throw away
 #   inside FOLDER COMMAND...                  with a clean environment and a separate /proc
+#   inside_foreign FOLDER COMMAND...          the same for AArch64, under qemu-user
 # Status 2: roots are impossible here, as only root may make a root and change into the root.
 
 roots=$PWD/build/roots
@@ -49,4 +51,31 @@ copy_root() {
 inside() {
   unshare --mount sh -c 'mount -t proc proc "$0/proc" && mount --bind /dev "$0/dev" && exec env -i LC_ALL=C.UTF-8 HOME=/root \
     PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive chroot "$0" "$@"' "$@"
+}
+
+# ---- AArch64 ----
+
+# In a namespace of users /proc and /dev can only be shown as they are, with what is mounted in them.
+inside_foreign() {
+  tests/foreign.sh unshare --mount sh -c 'mount --rbind /proc "$0/proc" && mount --rbind /dev "$0/dev" && exec env -i LC_ALL=C.UTF-8 \
+    HOME=/root PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive container=lxc \
+    chroot "$0" "$@"' "$@"
+}
+
+# The second half of debootstrap is the packages' own scripts. container=lxc: no devices are made. A root that is thrown
+# away needs no file on the disk at once.
+ensure_foreign_root() {
+  local release=$1 root=$2
+  [ ! -e "$root/made" ] || return 0
+  ensure_debootstrap
+  say "making $root (once; some 15 minutes, under an emulator)"
+  rm -rf "$root"
+  mkdir -p "$root"
+  if ! debootstrap --arch=arm64 --foreign --variant=minbase "$release" "$root" "$(mirror)" >"$root.log" 2>&1 ||
+    ! echo force-unsafe-io >"$root/etc/dpkg/dpkg.cfg.d/unsafe-io" ||
+    ! inside_foreign "$root" /debootstrap/debootstrap --second-stage >>"$root.log" 2>&1; then
+    say "no $release: $(grep -m 1 '^E:' "$root.log" || tail -n 1 "$root.log") (see $root.log)"
+    return 1
+  fi
+  touch "$root/made"
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+import mmap
 import os
 import pty
 import resource
@@ -151,10 +152,22 @@ class Programs(Doctored):
     def test_another_machine_and_libc(self) -> None:
         data = bytearray(Path(program("calls")).read_bytes())
         data[18:20] = struct.pack("=H", 183)
-        self.unserved(self.program_of(data), "program", "another kind of machine")
+        self.unserved(self.program_of(data), "program", "another kind of machine (AArch64, 64-bit)")
+        self.unserved(program("calls"), "program", "libhakmem.so for AArch64", "--library", self.library_of(data))
         linker, musl = b"/lib64/ld-linux-x86-64.so.2", b"/lib/ld-musl-x86_64.so.1"
         data = Path(program("calls")).read_bytes().replace(linker, musl.ljust(len(linker), b"\0"))
         self.unserved(self.program_of(data), "program", "linked with musl", *FOR_GLIBC)
+
+    def test_this_machine(self) -> None:
+        found = self.findings()["machine"]
+        libc = os.confstr("CS_GNU_LIBC_VERSION")
+        self.assertEqual(found["found"].split("; ")[1:3], [libc, f"pages of {mmap.PAGESIZE >> 10} KiB"])
+        self.assertRegex(found["found"], r"^(x86-64|AArch64), 64-bit; ")
+
+    def library_of(self, data: bytes) -> str:
+        file = self.folder / "libhakmem.so"
+        file.write_bytes(data)
+        return str(file)
 
     def program_of(self, data: bytes) -> str:
         file = self.folder / "fake"

@@ -179,8 +179,8 @@ class Becoming(Scratch):
 
 
 class Refused(Scratch):
-    def refused(self, command: str, text: str) -> None:
-        for options in ((), ("--stats",)):
+    def refused(self, command: str, text: str, *more: str) -> None:
+        for options in (more, (*more, "--stats")):
             ended = executed(command, options=options)
             self.assert_one_line(ended.stderr)
             self.assertIn(text, ended.stderr)
@@ -199,7 +199,20 @@ class Refused(Scratch):
         self.refused(program("calls_static"), "linked statically")
 
     def test_another_machine(self) -> None:
-        self.refused(self.changed(18, struct.pack("=H", 183)), "another kind of machine")
+        for at, value, said in (
+            (18, struct.pack("<H", 183), "(AArch64, 64-bit)"),
+            (4, b"\1", "(x86-64, 32-bit)"),
+            (4, b"\1\1\1\0\0\0\0\0\0\0\0\0\2\0\x03\0", "(x86, 32-bit)"),
+            (5, b"\2\1\0\0\0\0\0\0\0\0\0\0\2\0\x16", "(s390, 64-bit, big-endian)"),
+        ):
+            with self.subTest(said=said):
+                self.refused(self.changed(at, value), f"another kind of machine {said} than libhakmem.so (x86-64, 64-bit)")
+
+    def test_a_library_of_another_machine(self) -> None:
+        """The dynamic linker would complain, and start the program on its own malloc."""
+        other = self.folder / "libhakmem.so"
+        other.write_bytes(Path(self.changed(18, struct.pack("<H", 183))).read_bytes())
+        self.refused(program("calls"), "for x86-64, 64-bit, and libhakmem.so for AArch64, 64-bit", "--library", str(other))
 
     def test_a_sanitizer_of_its_own(self) -> None:
         """It would not start, or see nothing. That of undefined behaviour has no malloc."""

@@ -77,6 +77,20 @@ class Archive(unittest.TestCase):
         for program in ("linked", "override"):
             self.assertEqual(self.succeeds(build / program), "")
 
+    def test_meson_configures_for_another_machine(self) -> None:
+        """With the file of docs/guide/build-systems.md; other machines than HAKMEM's are refused in a line."""
+        page = (ROOT / "docs/guide/build-systems.md").read_text(encoding="utf-8")
+        text = re.sub("^    ", "", page[page.index("    [binaries]"):].partition("\n\nRust")[0], flags=re.MULTILINE)
+        if not shutil.which("aarch64-linux-gnu-gcc"):
+            self.skipTest("aarch64-linux-gnu-gcc is not installed")
+        for cpu, build in (("aarch64", self.folder / "cross"), ("s390x", self.folder / "other")):
+            file = self.folder / f"{cpu}.ini"
+            file.write_text(text.replace("aarch64'\n", f"{cpu}'\n"), encoding="utf-8")
+            done = run("meson", "setup", "--cross-file", file, build, ROOT, cwd=self.folder)
+            self.assertEqual(done.returncode == 0, cpu == "aarch64", done.stdout)
+        self.assertIn("HAKMEM runs on Linux on x86-64 and AArch64, 64-bit and little-endian", done.stdout)
+        self.assertIn("-linux-gnu-gcc", str(run("ninja", "-C", self.folder / "cross", "-t", "compdb", cwd=self.folder).stdout))
+
     @unittest.skipUnless(CONAN, "sources: Conan is tried by `make consumers`")
     def test_conan_makes_a_package(self) -> None:
         self.succeeds("tar", "-xf", self.archive)

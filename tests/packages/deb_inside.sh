@@ -6,7 +6,7 @@
 set -uo pipefail
 
 cd /source
-library=/usr/lib/x86_64-linux-gnu/libhakmem.so.0
+library=/usr/lib/$(uname -m)-linux-gnu/libhakmem.so.0
 failed=0
 
 check() {

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import unittest
 from pathlib import Path
+from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 DEBIAN, SPEC = ROOT / "packaging/debian", ROOT / "packaging/rpm/hakmem.spec"
@@ -15,6 +16,7 @@ PACKAGES = ["libhakmem0", "libhakmem-dl", "libhakmem-dev", "hakmem"]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import dist  # noqa: E402
+import package  # noqa: E402
 
 
 def text(path: Path) -> str:
@@ -29,6 +31,22 @@ class Debian(unittest.TestCase):
         self.assertEqual(re.findall(r"^Package: (.*)$", text(DEBIAN / "control"), re.MULTILINE), PACKAGES)
         for name in PACKAGES:
             self.assertTrue((DEBIAN / f"{name}.install").is_file(), name)
+
+    def test_both_kinds_are_for_the_same_machines(self) -> None:
+        said = re.findall(r"^Architecture: (.*)$", text(DEBIAN / "control"), re.MULTILINE)
+        self.assertEqual([line.split() for line in said], [[*package.ARCHITECTURES]] * len(PACKAGES))
+        self.assertIn(f"ExclusiveArch:  {' '.join(package.ARCHITECTURES.values())}\n", text(SPEC))
+        for cpu in package.ARCHITECTURES.values():
+            self.assertTrue((ROOT / f"src/arch/{cpu}.h").is_file(), cpu)
+        self.assertEqual((package.folder_of("deb", package.own_arch()).name, package.is_foreign(package.own_arch())), ("deb", False))
+
+    def test_another_machine_needs_its_compiler(self) -> None:
+        for kind in ("deb", "rpm"):
+            with mock.patch.object(package.shutil, "which", lambda name: None if "-gcc" in name else name):
+                foreign = next(arch for arch in package.ARCHITECTURES if package.is_foreign(arch))
+                with self.assertRaisesRegex(package.CannotBuild, rf"^\w+-linux-gnu-gcc not found: .* crossbuild-essential-{foreign}$"):
+                    package.refuse_without_tools(kind, foreign)
+                package.refuse_without_tools(kind, package.own_arch())
 
     def test_symbols_are_those_of_the_abi_list(self) -> None:
         rows = text(DEBIAN / "libhakmem0.symbols").splitlines()
@@ -60,6 +78,17 @@ class Rpm(unittest.TestCase):
         rpm = {"hakmem" if name in ("%{own}", "%{module}") else name for name in rpm}
         rpm = {"*.a" if name.endswith(".a") else name for name in rpm}
         self.assertEqual({name.removesuffix("*") for name in debian} - {""} | {"*.a"}, rpm | {"*.a"})
+
+
+class Containers(unittest.TestCase):
+    def test_the_recipes(self) -> None:
+        """Instructions that container.py knows; the archive's version in the one that builds."""
+        known = {"FROM", "ARG", "COPY", "RUN", "ENV", "USER", "CMD"}
+        debian, alpine = (text(ROOT / f"packaging/container/{name}.Dockerfile") for name in ("debian", "alpine"))
+        self.assertEqual({line.split()[0] for line in debian.splitlines() if line and not line.startswith("#")}, known)
+        self.assertEqual({*re.findall(r"hakmem-(\d[\d.]*\d)", alpine)}, {dist.version()})
+        for script in (ROOT / "tests/packages/container.py", ROOT / "tests/foreign.sh"):
+            self.assertTrue(script.stat().st_mode & 0o100, script)
 
 
 if __name__ == "__main__":

@@ -12,13 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define ANY 0, 0, UINT32_MAX
 
-enum { ADVICE = 2, PR_SET_VMA_OPTION = 0x53564d41 };
+enum { ADVICE = 2, RIGHTS = 2, PR_SET_VMA_OPTION = 0x53564d41, FIRST_FILE = 3 };
 
 /* Refused if the lower half of argument `which` is in [least, most]. */
 static const struct row {
@@ -26,14 +27,53 @@ static const struct row {
   int number, which;
   uint32_t least, most;
 } g_rows[] = {
-    {"populate", SYS_madvise, ADVICE, 22, 23},        {"cold", SYS_madvise, ADVICE, 20, 21},
-    {"wipeonfork", SYS_madvise, ADVICE, 18, 19},      {"dump", SYS_madvise, ADVICE, 16, 17},
-    {"hugepage", SYS_madvise, ADVICE, 14, 15},        {"madvise", SYS_madvise, ANY},
-    {"membarrier", SYS_membarrier, ANY},        {"process_madvise", SYS_process_madvise, ANY},
+    {"populate", SYS_madvise, ADVICE, 22, 23},
+    {"cold", SYS_madvise, ADVICE, 20, 21},
+    {"wipeonfork", SYS_madvise, ADVICE, 18, 19},
+    {"dump", SYS_madvise, ADVICE, 16, 17},
+    {"hugepage", SYS_madvise, ADVICE, 14, 15},
+    {"madvise", SYS_madvise, ANY},
+    {"membarrier", SYS_membarrier, ANY},
+    {"process_madvise", SYS_process_madvise, ANY},
     {"vma_name", SYS_prctl, 0, PR_SET_VMA_OPTION, PR_SET_VMA_OPTION},
-    {"clock", SYS_clock_gettime, ANY},          {"affinity", SYS_sched_getaffinity, ANY},
-    {"robust_list", SYS_get_robust_list, ANY},  {"limits", SYS_prlimit64, ANY},
-    {"files", SYS_openat, ANY}, /* /proc, the control group and its pressure; for static programs */
+    {"clock", SYS_clock_gettime, ANY},
+    {"affinity", SYS_sched_getaffinity, ANY},
+    {"robust_list", SYS_get_robust_list, ANY},
+    {"limits", SYS_prlimit64, ANY},
+    {"remap", SYS_mremap, ANY},
+    {"unmap", SYS_munmap, ANY},
+    /* The background thread, and the blocking of signals around its start. */
+    {"clone", SYS_clone, ANY},
+    {"guard", SYS_mprotect, RIGHTS, PROT_NONE, PROT_NONE},
+    {"thread_name", SYS_prctl, 0, PR_SET_NAME, PR_SET_NAME},
+    {"scheduler", SYS_sched_getscheduler, ANY},
+    {"set_scheduler", SYS_sched_setscheduler, ANY},
+    {"set_affinity", SYS_sched_setaffinity, ANY},
+    {"sigprocmask", SYS_rt_sigprocmask, ANY},
+    {"sigaction", SYS_rt_sigaction, ANY},
+    {"tgkill", SYS_tgkill, ANY},
+    {"getpid", SYS_getpid, ANY},
+    {"gettid", SYS_gettid, ANY},
+    {"futex", SYS_futex, ANY},
+    {"nanosleep", SYS_nanosleep, ANY},
+    {"poll", SYS_ppoll, ANY},
+    /* Files: /proc, the control group and its pressure; those that a setting asked for. For static programs. */
+    {"files", SYS_openat, ANY},
+    {"read", SYS_read, ANY},
+    {"pread", SYS_pread64, ANY},
+    {"write_file", SYS_write, 0, FIRST_FILE, UINT32_MAX},
+    {"pwrite", SYS_pwrite64, ANY},
+    {"fallocate", SYS_fallocate, ANY},
+    {"map_file", SYS_mmap, 4, FIRST_FILE, INT32_MAX},
+    {"close", SYS_close, ANY},
+    {"stat", SYS_newfstatat, ANY},
+    {"fstat", SYS_fstat, ANY},
+    {"fcntl", SYS_fcntl, ANY},
+    {"fchmod", SYS_fchmod, ANY},
+    {"flock", SYS_flock, ANY},
+    {"rename", SYS_renameat2, ANY},
+    {"unlink", SYS_unlinkat, ANY},
+    {"user", SYS_geteuid, ANY},
 };
 
 static void fail(const char *what) {

@@ -102,11 +102,15 @@ class Bindings(unittest.TestCase):
         self.assertEqual(missing, ["hak_reallocarray", "hak_memalign", "hak_posix_memalign", "hak_free"])
 
     def test_the_same_files_are_compiled(self) -> None:
-        left_out = {*strings("OVERRIDING"), *strings("OTHER_LIBC")}
+        left_out = {*strings("OVERRIDING"), *strings("MUSL_ONLY")}
         here = {os.path.relpath(path, ROOT / "src") for layer in strings("LAYERS")
                 for path in (ROOT / "src" / layer).glob("*.c")}
         self.assertLess(left_out, here)
         self.assertEqual(here - left_out, set(compiled()))
+
+    def test_each_libc_has_its_files(self) -> None:
+        names = {os.path.relpath(path, ROOT / "src") for path in (ROOT / "src/os").glob("libc_*.c")}
+        self.assertEqual({*strings("MUSL_ONLY"), *strings("GLIBC_ONLY")}, names)
 
     def test_with_the_flags_that_matter(self) -> None:
         command = compiled()["api/hakmem.c"]

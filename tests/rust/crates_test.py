@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The crates as they would be published: packed by cargo, unpacked in a folder that knows nothing of the tree, tested
-there, and used by a project as a user would write it. `make crates` sets HAK_TEST_CRATES; skipped, in a line, without
-it, and where there is no cargo that can pack them.
+there, and used by a project as a user would write it; then for other targets, by cross compilers and under an emulator.
+`make crates` sets HAK_TEST_CRATES; skipped, in a line, without it, and where there is no cargo that can pack them. HAK_ZIG
+is an interpreter with ziglang, for musl on AArch64.
 
-HAKMEM is compiled twice, some ten seconds of CPU time each, and three small crates are downloaded once.
+HAKMEM is compiled twice, and once more for each target, some ten seconds of CPU time each; three small crates are
+downloaded once.
 """
 
 from __future__ import annotations
@@ -29,6 +31,26 @@ resolver = "2"
 hakmem-sys = { path = "hakmem-sys" }
 hakmem-alloc = { path = "hakmem-alloc" }
 """
+EMULATOR = "qemu-aarch64"
+GLIBC_OF_AARCH64 = "/usr/aarch64-linux-gnu"
+# target: what it needs besides its rust-std, and the variables that name it. CC_ is found by the cc crate where there is none.
+TARGETS = {
+    "x86_64-unknown-linux-musl": (["musl-gcc"], {}),
+    "aarch64-unknown-linux-gnu": (
+        ["aarch64-linux-gnu-gcc", EMULATOR],
+        {"LINKER": "aarch64-linux-gnu-gcc", "RUNNER": f"{EMULATOR} -L {GLIBC_OF_AARCH64}"},
+    ),
+    "aarch64-unknown-linux-musl": ([EMULATOR], {"LINKER": "rust-lld", "RUNNER": EMULATOR}),
+}
+# cargo's name for a target is not ziglang's, which -target gives
+ZIG_CC = """#!/bin/bash
+words=()
+for word; do [[ $word == --target=* ]] || words+=("$word"); done
+exec '{zig}' -m ziglang cc -target aarch64-linux-musl -fno-sanitize=undefined "${{words[@]}}"
+"""
+ZIG_AR = "#!/bin/sh\nexec '{zig}' -m ziglang ar \"$@\"\n"
+OTHERS = ("i686-unknown-linux-gnu", "armv7-unknown-linux-musleabihf", "s390x-unknown-linux-gnu", "riscv64gc-unknown-linux-gnu",
+          "x86_64-unknown-freebsd")
 LOAD = ("import ctypes, sys; p = ctypes.CDLL(sys.argv[1]); p.boxes_served.restype = ctypes.c_size_t; "
         "p.counts.restype = ctypes.c_bool; print(p.boxes_served(ctypes.c_size_t(1000)), p.counts())")
 
@@ -118,11 +140,50 @@ class Crates(unittest.TestCase):
                          "words 100000, in HAKMEM true, count on\n")
 
     def test_6_another_system_is_refused_in_a_line(self) -> None:
-        for target in ("x86_64-unknown-linux-musl", "i686-unknown-linux-gnu"):
+        for target in OTHERS:
             done = run("cargo", "check", "--package", "hakmem-sys", "--target", target, cwd=self.tree)
-            line = f"hakmem-sys: HAKMEM runs on 64-bit Linux with glibc, not on {target}\n"
+            line = f"hakmem-sys: HAKMEM runs on Linux on x86-64 and AArch64, with glibc or musl, not on {target}\n"
             self.assertNotEqual(done.returncode, 0)
             self.assertIn(line, done.stderr)
+
+    # ---- other targets ----
+
+    def zig(self) -> dict[str, str]:
+        """cc and ar for musl on AArch64."""
+        variables = {}
+        for name, text in (("CC", ZIG_CC), ("AR", ZIG_AR)):
+            file = self.folder / f"zig-{name}"
+            file.write_text(text.format(zig=os.environ["HAK_ZIG"]), encoding="utf-8")
+            file.chmod(0o755)
+            variables[f"{name}_aarch64_unknown_linux_musl"] = str(file)
+        return variables
+
+    def why_no_target(self, target: str) -> str:
+        there = run("rustup", "target", "list", "--installed").stdout.split() if shutil.which("rustup") else []
+        missing = [name for name in TARGETS[target][0] if not shutil.which(name)]
+        if target not in there:
+            return f"its rust-std is not installed: rustup target add {target}"
+        if target.startswith("aarch64") and target.endswith("musl") and not os.environ.get("HAK_ZIG"):
+            missing.append("ziglang (HAK_ZIG)")
+        return f"not installed: {', '.join(missing)}" if missing else ""
+
+    def test_7_other_targets_compiled_and_run(self) -> None:
+        for target, (_, named) in TARGETS.items():
+            reason = self.why_no_target(target)
+            if reason:
+                print(f"{target}: skipped, {reason}")
+                continue
+            cargos = target.upper().replace("-", "_")
+            variables = {f"CARGO_TARGET_{cargos}_{name}": value for name, value in named.items()}
+            if target == "aarch64-unknown-linux-musl":
+                variables |= self.zig()
+            with self.subTest(target=target):
+                said = self.succeeds("cargo", "test", "--workspace", "--tests", "--target", target, **variables)
+                passed = sum(map(int, re.findall(r"test result: ok\. (\d+) passed", said)))
+                self.assertGreaterEqual(passed, 12)
+                self.assertEqual(self.succeeds("cargo", "run", "--quiet", "--package", "consumer", "--target", target, **variables),
+                                 "words 100000, in HAKMEM true, count off\n")
+                print(f"{target}: {passed} passed, and a program")
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@
 
 use std::env;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::exit;
 
@@ -19,8 +20,12 @@ const LAYERS: [&str; 13] =
 /// Files that define names of libc, or must call libc's own of the same name.
 const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "api/process.c", "api/dlopen.c"];
 
-/// Files of a libc that this crate does not serve.
-const OTHER_LIBC: [&str; 1] = ["os/libc_musl.c"];
+/// Files for one libc, left out where the target has the other.
+const MUSL_ONLY: [&str; 1] = ["os/libc_musl.c"];
+const GLIBC_ONLY: [&str; 1] = ["os/libc_glibc.c"];
+
+/// Folders of the kernel's headers, which Debian's musl-gcc hides with glibc's.
+const KERNEL_HEADERS: [&str; 3] = ["linux", "asm-generic", "asm"];
 
 /// These names mean nothing special to the compiler: it may neither drop nor merge nor guess about them.
 const NOT_BUILTIN: [&str; 9] =
@@ -37,12 +42,21 @@ fn variable(name: &str) -> String {
     env::var(name).unwrap_or_default()
 }
 
+fn is_musl() -> bool {
+    variable("CARGO_CFG_TARGET_ENV") == "musl"
+}
+
 /// One line for a target that HAKMEM does not run on.
 fn refuse_other_targets() {
-    let (system, libc, width) =
-        (variable("CARGO_CFG_TARGET_OS"), variable("CARGO_CFG_TARGET_ENV"), variable("CARGO_CFG_TARGET_POINTER_WIDTH"));
-    if system != "linux" || libc != "gnu" || width != "64" {
-        eprintln!("hakmem-sys: HAKMEM runs on 64-bit Linux with glibc, not on {}", variable("TARGET"));
+    let is = |name: &str, values: &[&str]| values.contains(&variable(name).as_str());
+    if !is("CARGO_CFG_TARGET_OS", &["linux"])
+        || !is("CARGO_CFG_TARGET_ENV", &["gnu", "musl"])
+        || !is("CARGO_CFG_TARGET_ARCH", &["x86_64", "aarch64"])
+        || !is("CARGO_CFG_TARGET_POINTER_WIDTH", &["64"])
+        || !is("CARGO_CFG_TARGET_ENDIAN", &["little"])
+    {
+        let target = variable("TARGET");
+        eprintln!("hakmem-sys: HAKMEM runs on Linux on x86-64 and AArch64, with glibc or musl, not on {target}");
         exit(1);
     }
 }
@@ -52,10 +66,11 @@ fn sources_of(layer: &Path) -> impl Iterator<Item = PathBuf> {
         eprintln!("hakmem-sys: {}: {error}; links of a checkout must be kept when it is copied", layer.display());
         exit(1);
     });
+    let other_libc = if is_musl() { &GLIBC_ONLY } else { &MUSL_ONLY };
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().map_or(false, |kind| kind == "c"))
-        .filter(|path| !OVERRIDING.iter().chain(&OTHER_LIBC).any(|name| path.ends_with(name)))
+        .filter(move |path| !OVERRIDING.iter().chain(other_libc).any(|name| path.ends_with(name)))
 }
 
 fn sources(root: &Path) -> Vec<PathBuf> {
@@ -84,6 +99,26 @@ fn configure(build: &mut cc::Build, root: &Path) {
     define(build, "HAK_ELIDE_LOCKS", true);
 }
 
+fn sees_kernel_headers(build: &cc::Build) -> bool {
+    let words = ["-E", "-x", "c", "-include", "linux/futex.h", "/dev/null"];
+    let tried = build.get_compiler().to_command().args(words).output();
+    tried.map_or(true, |done| done.status.success()) // else compiling will tell
+}
+
+/// A folder of links shows the kernel's headers alone.
+fn show_kernel_headers(build: &mut cc::Build) {
+    let (links, system) = (PathBuf::from(variable("OUT_DIR")).join("kernel-headers"), Path::new("/usr/include"));
+    let of_machine = system.join(format!("{}-linux-gnu", variable("CARGO_CFG_TARGET_ARCH")));
+    fs::create_dir_all(&links).expect("OUT_DIR");
+    for name in KERNEL_HEADERS {
+        let folder = [&of_machine, system].iter().map(|root| root.join(name)).find(|folder| folder.is_dir());
+        if let (Some(folder), false) = (folder, links.join(name).exists()) {
+            symlink(folder, links.join(name)).expect("OUT_DIR");
+        }
+    }
+    build.flag("-isystem").flag(&links.display().to_string());
+}
+
 fn main() {
     let root = PathBuf::from(variable("CARGO_MANIFEST_DIR")).join("c");
     println!("cargo:rerun-if-changed=build.rs");
@@ -93,5 +128,8 @@ fn main() {
     refuse_other_targets();
     let mut build = cc::Build::new();
     configure(&mut build, &root);
+    if is_musl() && !sees_kernel_headers(&build) {
+        show_kernel_headers(&mut build);
+    }
     build.files(sources(&root)).compile("hakmem");
 }

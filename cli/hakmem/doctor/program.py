@@ -47,6 +47,7 @@ LIBRARIES = {"libjemalloc": "jemalloc", "libtcmalloc": "tcmalloc", "libmimalloc"
 MESSAGES = {b"<jemalloc>": "jemalloc", b"mimalloc: ": "mimalloc", b"SCUDO_OPTIONS": "scudo"}
 GO = (b"Go build ID:", b"\xff Go buildinf:")
 LIBC_MALLOC = b"free(): invalid pointer"  # what glibc's says, also in a file without names
+SERVED_MACHINES = "64-bit, little-endian x86-64 and AArch64"
 NAMES = (*SERVED_BY, *RENAMED, *STRAY, *OPENS, *SANITIZERS, OWN_COPY)
 LIST_SECONDS = 60
 MISSING = re.compile(r"error while loading shared libraries: (\S+): cannot open shared object file")
@@ -84,7 +85,8 @@ def static(path: Path, reason: str) -> Finding:
     means = "libhakmem.so never gets into it"
     if not words_in(path, [LIBC_MALLOC]):
         found = f"{path.name} is linked statically, and has no malloc of glibc's"
-        return Finding("program", State.UNSERVED, found, means, "if it calls malloc, a build of it for glibc can be served")
+        change = f"if it calls malloc: {advice(reason)}; for musl, `make musl` builds both libraries"
+        return Finding("program", State.UNSERVED, found, means, change)
     return Finding("program", State.UNSERVED, f"{path.name} {reason}", means, advice(reason))
 
 
@@ -122,8 +124,10 @@ def advice(reason: str) -> str:
         return "link it with libhakmem-override.a (hakmem path --flavour override), or dynamically"
     if "musl" in reason:
         return "give the libhakmem.so of its libc: `make musl` builds one for musl; or run a build of it for glibc"
-    if "machine" in reason:
-        return "run a build of it for this machine's glibc"
+    if "another kind of machine" in reason:
+        return f"run a build of it for this machine; HAKMEM is for {SERVED_MACHINES} alone, a build for each"
+    if " for " in reason:
+        return "give the libhakmem.so of this machine"
     return "run a copy without these bits, as the user that it becomes"
 
 

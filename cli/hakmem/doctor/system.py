@@ -15,7 +15,8 @@ from pathlib import Path
 from hakmem.base.scratch import scratch_folder
 from hakmem.doctor import groups
 from hakmem.doctor.finding import Finding, State
-from hakmem.process.places import Places
+from hakmem.process.executable import machine_of, own_head
+from hakmem.process.places import Places, glibc_version
 from hakmem.process.preload import callers_preloads, is_allocator
 from hakmem.process.preloadable import is_for_musl
 from hakmem.process.proof import read_records
@@ -49,6 +50,14 @@ def memory_facts() -> dict[str, int]:
 
 
 # ---- does it work at all ----
+
+def machine() -> Iterator[Finding]:
+    """What libhakmem.so is built for, is this; pages are the kernel's."""
+    libc = f"glibc {glibc}" if (glibc := glibc_version()) else "another libc than glibc"
+    found = f"{machine_of(own_head())}; {libc}; pages of {mmap.PAGESIZE >> 10} KiB; Linux {os.uname().release}"
+    means = "HAKMEM is for x86-64 and AArch64, 64-bit and little-endian, with a build for each, and for glibc and musl"
+    yield Finding("machine", State.WELL, found, means)
+
 
 def serves_here(places: Places) -> Iterator[Finding]:
     """A small program is run on it, with all the settings of the environment. Not one for musl: no program of musl is
@@ -239,6 +248,7 @@ def sandbox() -> Iterator[Finding]:
 
 
 def findings(places: Places) -> Iterator[Finding]:
+    yield from machine()
     yield from serves_here(places)
     yield from preloaded(places)
     for question in (huge_pages, overcommit, mappings, user_limits, control_groups, proc, sandbox):

@@ -22,6 +22,9 @@ from hakmem.base.errors import CANNOT_EXECUTE, NO_SUCH_COMMAND, Refusal
 ELF_MAGIC, SCRIPT_MARK = b"\x7fELF", b"#!"
 ELF_64_BIT = 2
 ELF_HEADER_BYTES, PROGRAM_HEADER_BYTES = 64, 56
+LITTLE_ENDIAN = 1
+MACHINES = {2: "SPARC", 3: "x86", 8: "MIPS", 20: "PowerPC", 21: "PowerPC", 22: "s390", 40: "ARM", 43: "SPARC", 62: "x86-64",
+            183: "AArch64", 243: "RISC-V", 258: "LoongArch"}
 EXECUTABLE_KINDS = (2, 3)  # at a fixed place, and movable
 MUSL = "ld-musl"  # how the name of its dynamic linker begins
 LOADED, DYNAMIC, INTERPRETER = 1, 2, 3  # kinds of program headers: bytes of memory, its dynamic table, its dynamic linker's name
@@ -148,8 +151,21 @@ def why_no_program(path: Path, head: bytes) -> Problem | None:
     return why_no_interpreter("dynamic linker", linker) if linker and is_ours else None
 
 
+def own_head() -> bytes:
+    return first_bytes(Path(os.path.realpath(sys.executable)), ELF_HEADER_BYTES)
+
+
 def is_of_this_machine(head: bytes) -> bool:
-    return head[18:20] == first_bytes(Path(os.path.realpath(sys.executable)), 20)[18:20]
+    own = own_head()
+    return (head[5:6], head[18:20]) == (own[5:6], own[18:20])
+
+
+def machine_of(head: bytes) -> str:
+    """As "AArch64, 64-bit" or "s390, 64-bit, big-endian". `head`: ELF_HEADER_BYTES of an ELF file."""
+    little = head[5] == LITTLE_ENDIAN
+    (number,) = struct.unpack_from("<H" if little else ">H", head, 18)
+    bits = "64-bit" if head[4] == ELF_64_BIT else "32-bit"
+    return f"{MACHINES.get(number, f'machine {number}')}, {bits}{'' if little else ', big-endian'}"
 
 
 def why_no_interpreter(what: str, name: str) -> Problem | None:

@@ -19,6 +19,8 @@ from hakmem.process.executable import (
     first_bytes,
     is_of_this_machine,
     loaded_file,
+    machine_of,
+    own_head,
 )
 from hakmem.process.places import find_library, find_musl_library
 
@@ -48,11 +50,21 @@ def why_not_preloadable(path: Path, library: Path | None = None) -> str | None:
     if len(head) < ELF_HEADER_BYTES or not head.startswith(ELF_MAGIC):
         return None
     if head[4] != ELF_64_BIT or not is_of_this_machine(head):
-        return "is built for another kind of machine than libhakmem.so"
+        return f"is built for another kind of machine ({machine_of(head)}) than libhakmem.so ({machine_of(own_head())})"
+    if library is not None and (other := library_of_another_machine(library)):
+        return f"is for {machine_of(head)}, and {library.name} for {other}"
     linker = dynamic_linker(path, head)
     if linker is None:
         return "is linked statically, so there is no dynamic linker to preload anything"
     return why_another_libc(is_musl(linker), library is not None and is_for_musl(library))
+
+
+def library_of_another_machine(library: Path) -> str | None:
+    """Its machine, where that is not this one: the dynamic linker would complain, and start the program without it."""
+    head = first_bytes(library, ELF_HEADER_BYTES)
+    if len(head) < ELF_HEADER_BYTES or not head.startswith(ELF_MAGIC):
+        return None
+    return None if head[4] == ELF_64_BIT and is_of_this_machine(head) else machine_of(head)
 
 
 def why_another_libc(program_of_musl: bool, library_of_musl: bool) -> str | None:
