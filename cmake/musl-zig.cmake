@@ -14,6 +14,10 @@ set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${HAK_MUSL_MACHINE})
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # else the libraries of C++ would be linked into each library of C
 set(CMAKE_EXE_LINKER_FLAGS_INIT -dynamic)
+# A program's copy of a variable of musl, as __stack_chk_guard, would be one for all of musl's variables: in the libc.so
+# that zig links with, they have the same address.
+set(CMAKE_C_FLAGS_INIT "-fno-stack-protector -fno-direct-access-external-data")
+set(CMAKE_CXX_FLAGS_INIT "${CMAKE_C_FLAGS_INIT}")
 
 set(HAK_MUSL_ROOT "")
 if(NOT HAK_MUSL_MACHINE STREQUAL CMAKE_HOST_SYSTEM_PROCESSOR)

@@ -15,9 +15,9 @@ failed=0
 failures=()
 records=()
 # Of AArch64: what `stress` runs; the other tests of processes were not gone through under an emulator.
-tried='^(unit_|api_|musl_|wrongfree|instructions|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads|cuts_at_corners'
+tried='^(unit_|api_|musl_|wrongfree|wheel_|instructions|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads|cuts_at_corners'
 tried+='|process_(StartAndExit|Threads|Dlopen|Settings|Costs|depth|small_stack)$)'
-emulated=(libraries tests/{unit,api,wrongfree,instructions}/all)
+emulated=(libraries wheel tests/{unit,api,wrongfree,instructions,wheel}/all)
 
 title() { printf '\n=== %s\n' "$*"; }
 
@@ -85,7 +85,7 @@ test_built() {
 # An emulator takes minutes for some units: those run in stress.
 test_emulated() {
   build release-aarch64 "${emulated[@]}" || return 0
-  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions)' -LE '^long$' \
+  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions|wheel_)' -LE '^long$' \
     -E '^unit_(classes|slab|limits|runs|poisson|quantile|lifecycle|big_cache|peaks|extents)$'
 }
 
