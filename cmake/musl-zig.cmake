@@ -13,7 +13,7 @@ set(HAK_MUSL_MACHINE ${CMAKE_HOST_SYSTEM_PROCESSOR} CACHE STRING "x86_64 or aarc
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR ${HAK_MUSL_MACHINE})
 set(CMAKE_TRY_COMPILE_TARGET_TYPE STATIC_LIBRARY) # else the libraries of C++ would be linked into each library of C
-set(CMAKE_EXE_LINKER_FLAGS_INIT -dynamic)
+set(CMAKE_EXE_LINKER_FLAGS_INIT "-dynamic -Wl,--build-id")
 # A program's copy of a variable of musl, as __stack_chk_guard, would be one for all of musl's variables: in the libc.so
 # that zig links with, they have the same address.
 set(CMAKE_C_FLAGS_INIT "-fno-stack-protector -fno-direct-access-external-data")
@@ -29,6 +29,10 @@ endif()
 execute_process(COMMAND ${HAK_ZIG} -c "import ziglang, pathlib; print(pathlib.Path(ziglang.__file__).parent / 'zig', end='')"
   OUTPUT_VARIABLE zig COMMAND_ERROR_IS_FATAL ANY)
 
+# By this name Alpine knows musl, and any musl's loader itself; packaging tools expect it in a library.
+set(libc libc.musl-${HAK_MUSL_MACHINE}.so.1)
+file(CREATE_LINK ${HAK_MUSL_ROOT}/lib/${HAK_MUSL_MACHINE}-linux-musl/libc.so ${CMAKE_BINARY_DIR}/${libc} SYMBOLIC)
+
 # One word each for CMake, which takes no compiler of two.
 foreach(kind IN ITEMS cc c++ ar ranlib)
   set(wrapper ${CMAKE_BINARY_DIR}/zig-${kind})
@@ -41,8 +45,12 @@ foreach(kind IN ITEMS cc c++ ar ranlib)
     set(quiet "-Wno-enum-float-conversion -Wno-uninitialized-const-pointer")
   endif()
   if(kind STREQUAL "cc")
-    string(CONCAT link "for word; do\n  [ \"$word\" != -shared ] || exec ${HAK_MUSL_MACHINE}-linux-gnu-gcc -nostdlib \"$@\" "
-      "-Wl,--build-id -L${HAK_MUSL_ROOT}/lib/${HAK_MUSL_MACHINE}-linux-musl -lc\ndone\n")
+    set(link "for word; do
+  [ \"$word\" = -shared ] || continue
+  for word; do shift; case $word in -f*) ;; *) set -- \"$@\" \"$word\" ;; esac; done # clang's, which gcc may not know
+  exec ${HAK_MUSL_MACHINE}-linux-gnu-gcc -nostdlib \"$@\" -Wl,--build-id -L${CMAKE_BINARY_DIR} -l:${libc}
+done
+")
   endif()
   if(NOT EXISTS ${wrapper})
     file(WRITE ${wrapper} "#!/bin/sh\n${link}exec '${zig}' ${kind} ${target} \"$@\" ${quiet}\n")
