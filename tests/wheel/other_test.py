@@ -78,8 +78,11 @@ class Other(unittest.TestCase):
         copy.parent.mkdir()
         with zipfile.ZipFile(wheel) as archive, zipfile.ZipFile(copy, "w") as less:
             for each in archive.namelist():
+                text = archive.read(each)
+                if each.endswith("/RECORD"):  # by which auditwheel finds files
+                    text = b"".join(line for line in text.splitlines(keepends=True) if name.encode() not in line)
                 if not each.endswith(name):
-                    less.writestr(archive.getinfo(each), archive.read(each))
+                    less.writestr(archive.getinfo(each), text)
         return copy
 
     def test_nothing_but_libc_is_needed(self) -> None:
