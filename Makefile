@@ -21,7 +21,7 @@ HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes clean
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean
 .NOTPARALLEL:
 
 help:
@@ -45,6 +45,7 @@ help:
 	@echo "make install [PREFIX= DESTDIR=]  libraries, header, CMake and pkg-config files, man pages, completion"
 	@echo "make dist                        a source archive that builds and tests without git: build/hakmem-VERSION.tar.gz"
 	@echo "make wheel                       what pip installs: build/wheels/*.whl, for glibc 2.34 and for 2.17 to 2.33"
+	@echo "make wheels                      the same, and those for AArch64 and for musl; downloads a compiler, 100 MB"
 	@echo "make wheel-old-root [ROOTS=bullseye] the wheel in the root of an older Debian; minutes, and 300 MB of downloads"
 	@echo "make deb [ARCH=arm64]            packages of Debian and what lintian says: build/deb/*.deb, build/deb-arm64/*.deb"
 	@echo "make deb-root [ARCH=arm64]       these by apt in a fresh root of Debian 12, and what is built on them; minutes"
@@ -153,6 +154,12 @@ dist:
 wheel: setup
 	@scripts/build.sh release libraries tools wheel >&2
 	@scripts/alone.sh packages build/venv/bin/python scripts/wheel.py
+
+wheels: wheel
+	@scripts/musl_root.sh aarch64 >/dev/null
+	@export HAK_ZIG=$$(scripts/zig.sh) && for preset in release-aarch64 musl-zig musl-zig-aarch64; do \
+	  scripts/build.sh $$preset wheel >&2 || exit; done
+	@scripts/alone.sh packages build/venv/bin/python scripts/wheel.py release release-aarch64 musl-zig musl-zig-aarch64
 
 wheel-old-root: wheel
 	@scripts/alone.sh packages tests/wheel/old_root.sh $(ROOTS)

@@ -46,7 +46,7 @@ if(NOT HAK_SANITIZE)
   set_target_properties(hakmem PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
 
   hak_library(hakmem_override STATIC hakmem-override override ${HAK_OBJECTS_main} ${HAK_OBJECTS_archive_override})
-  target_link_options(hakmem_override INTERFACE -Wl,--undefined=malloc)
+  target_link_options(hakmem_override INTERFACE -Wl,-u,malloc)
 
   hak_shared_library(hakmem_dl hakmem-dl dl ${HAK_OBJECTS_dl})
   list(APPEND HAK_LIBRARIES hakmem hakmem_override hakmem_dl)

@@ -7,7 +7,7 @@ set(hak_has_gtest TRUE)
 set(hak_other_processor FALSE)
 if(HAK_PRESET STREQUAL "musl")
   set(hak_has_gtest FALSE)
-elseif(HAK_PRESET STREQUAL "musl-zig")
+elseif(HAK_PRESET MATCHES "^musl-zig")
   add_subdirectory(/usr/src/googletest/googletest ${PROJECT_BINARY_DIR}/googletest EXCLUDE_FROM_ALL)
 elseif(CMAKE_CROSSCOMPILING)
   set(hak_other_processor TRUE)
@@ -25,7 +25,7 @@ endif()
 # runs the same except the tests of learning; release-aarch64 and aarch64-kernel except those that lists name (below);
 # the presets of musl run those that tests/musl names.
 string(REGEX REPLACE "release-(clang|nolearn|aarch64)|aarch64-kernel" "release" HAK_TEST_PRESET ${HAK_PRESET})
-string(REGEX REPLACE "musl(-zig)?" "release" HAK_TEST_PRESET ${HAK_TEST_PRESET})
+string(REGEX REPLACE "musl(-zig(-aarch64)?)?" "release" HAK_TEST_PRESET ${HAK_TEST_PRESET})
 set(HAK_TEST_PYTHON ${PROJECT_SOURCE_DIR}/build/venv/bin/python)
 
 # `make stress` runs more rounds and multiplies the time limits.

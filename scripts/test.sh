@@ -4,7 +4,7 @@
 #   test.sh                  all presets, all tests but the long ones, the libraries and tools by clang, and the libraries
 #                            without learning, without warnings; of AArch64, under an emulator, what takes seconds
 #   test.sh stress SCALE     the stress, model, fault and long tests of release, tsan and musl, SCALE times as long, the
-#                            units on musl, and more of AArch64
+#                            units on musl, and more of AArch64 with either libc
 set -uo pipefail
 
 cd "$(dirname "$0")/.."
@@ -15,9 +15,9 @@ failed=0
 failures=()
 records=()
 # Of AArch64: what `stress` runs; the other tests of processes were not gone through under an emulator.
-tried='^(unit_|api_|wrongfree|instructions|arm64|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads|cuts_at_corners'
-tried+='|process_(StartAndExit|Threads|Dlopen|Settings|Costs|Trim|StaticLinking|depth|small_stack)$)'
-emulated=(libraries tests/{unit,api,wrongfree,instructions}/all)
+tried='^(unit_|api_|musl_|wrongfree|wheel_|instructions|arm64|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads'
+tried+='|cuts_at_corners|process_(StartAndExit|Threads|Dlopen|Settings|Costs|Trim|StaticLinking|depth|small_stack)$)'
+emulated=(libraries wheel tests/{unit,api,wrongfree,instructions,wheel}/all)
 
 title() { printf '\n=== %s\n' "$*"; }
 
@@ -85,7 +85,7 @@ test_built() {
 # An emulator takes minutes for some units: those run in stress.
 test_emulated() {
   build release-aarch64 "${emulated[@]}" || return 0
-  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions)' -LE '^long$' \
+  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions|wheel_)' -LE '^long$' \
     -E '^unit_(classes|slab|limits|runs|poisson|quantile|lifecycle|big_cache|peaks|extents)$'
 }
 
@@ -110,7 +110,12 @@ test_stress() {
   done
   HAK_ZIG=$(scripts/zig.sh) || count_failure "musl-zig: no ziglang"
   export HAK_ZIG
-  if [ -n "$HAK_ZIG" ] && build musl-zig; then test_built musl-zig -L '^(unit|model|fault|stress)$'; fi
+  if [ -n "$HAK_ZIG" ] && build musl-zig; then test_built musl-zig -L '^(unit|model|fault|stress|musl)$'; fi
+  if ! scripts/musl_root.sh aarch64 >/dev/null; then
+    count_failure "musl-zig-aarch64: no musl"
+  elif [ -n "$HAK_ZIG" ] && build musl-zig-aarch64; then
+    test_built musl-zig-aarch64 -R "$tried"
+  fi
   if build release-aarch64; then test_built release-aarch64 -R "$tried"; fi
 }
 

@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Packs what pip installs, out of build/release and cli/hakmem; the same files give the same bytes.
+"""Packs what pip installs, out of build/PRESET and cli/hakmem; the same files give the same bytes.
 
-    build/venv/bin/python scripts/wheel.py [-o FOLDER] [--build FOLDER]     default: build/wheels, build/release
+    build/venv/bin/python scripts/wheel.py [-o FOLDER] [--build FOLDER] [PRESET ...]   default: build/wheels, build/PRESET, release
 
   hakmem-VERSION-py3-none-manylinux_2_34_MACHINE.whl     the libraries as they are built here
   hakmem-VERSION-py3-none-manylinux_2_17_MACHINE.whl     the same objects, linked for older systems (packaging/wheel)
+  hakmem-VERSION-py3-none-musllinux_1_2_MACHINE.whl      by ziglang
   debug/.build-id/xx/*.debug                             what was stripped off; gdb: set debug-file-directory
 
-The glibc in a name is the newest whose symbols a file inside needs, 2.17 at least; `auditwheel show` says the same
-(tests/wheel). Names are sorted, and the date is that of the last commit (SOURCE_DATE_EPOCH, where that is set).
+TARGETS has a row for each wheel; `cmake --build --preset PRESET --target wheel` makes what is packed. The machine in a name
+is that of the files inside. The glibc is the newest whose symbols a file inside needs, 2.17 at least; `auditwheel show`
+says the same (tests/wheel). Names are sorted, and the date is that of the last commit (SOURCE_DATE_EPOCH, where that is
+set).
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ import tomllib
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import dist
 from elftools.elf.elffile import ELFFile
@@ -35,8 +39,10 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "cli/hakmem"
 LIBRARIES = ("libhakmem.so", "libhakmem-dl.so", "libhakprobe.so", "libhakident.so")  # old/ has others of these names
-TOOLS = ("hak_model", "hak_redecide", "hak_replay", "hak_sites")  # as the libraries: old/ has others
+TOOLS = ("hak_redecide", "hak_replay", "hak_sites")  # as the libraries: old/ has others
+GLIBC_TOOLS = (*TOOLS, "hak_model")  # needs ucontext, which musl lacks
 PROGRAMS = ("hak_launcher", "hak_attend")  # static
+MACHINES = {"x64": "x86_64", "AArch64": "aarch64"}  # as pyelftools names them, and as pip does
 LICENCES = ("LICENSE", "LICENSE-MIT", "LICENSE-APACHE")
 SHARED = {  # beside the interpreter's own, where shells and man find them if it is the system's or the user's
     "man/hakmem.1": "share/man/man1/hakmem.1",
@@ -48,10 +54,40 @@ LEAST_GLIBC = 17  # the oldest tag above glibc 2.12's: files that need less get 
 TOGETHER_WITH = {17: "manylinux2014"}  # what pip before 20.3 calls it
 FIRST_DATE = 315532800  # 1980: no archive of this kind has an earlier one
 
+
+class Target(NamedTuple):
+    """A wheel."""
+
+    preset: str
+    libraries: str  # their folder in build/PRESET, which has the programs
+    tools: tuple[str, ...]
+    musl: str | None = None  # the oldest; None: for glibc, and the files tell
+
+
+TARGETS = (
+    Target("release", ".", GLIBC_TOOLS),
+    Target("release", "old", GLIBC_TOOLS),
+    Target("release-aarch64", ".", GLIBC_TOOLS),
+    Target("release-aarch64", "old", GLIBC_TOOLS),
+    Target("musl-zig", ".", TOOLS, musl="1.2"),
+    Target("musl-zig-aarch64", ".", TOOLS, musl="1.2"),
+)
+
 Files = dict[str, tuple[bytes, int]]  # by name in the archive: what it holds, and its mode
 
 
 # ---- binaries ----
+
+def built(file: Path) -> Path:
+    """The program of another machine stands behind a file that starts it (tests/emulate.c)."""
+    with file.open("rb") as stream:
+        return file.with_name(f"{file.name}.elf") if stream.read(2) == b"#!" else file
+
+
+def machine_of(file: Path) -> str:
+    with file.open("rb") as stream:
+        return MACHINES[ELFFile(stream).get_machine_arch()]
+
 
 def glibc_minor(file: Path) -> int:
     """Of the newest glibc 2.x that it needs."""
@@ -71,10 +107,12 @@ def stripped(file: Path, debug: Path) -> bytes:
     number = build_id(file)
     aside = debug / ".build-id" / number[:2] / f"{number[2:]}.debug"
     aside.parent.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["objcopy", "--only-keep-debug", file, aside], check=True)
+    machine = machine_of(file)
+    binutils = "" if machine == os.uname().machine else f"{machine}-linux-gnu-"
+    subprocess.run([f"{binutils}objcopy", "--only-keep-debug", file, aside], check=True)
     with tempfile.TemporaryDirectory() as folder:
         bare = Path(folder) / "bare"
-        subprocess.run(["strip", "--strip-unneeded", "-o", bare, file], check=True)
+        subprocess.run([f"{binutils}strip", "--strip-unneeded", "-o", bare, file], check=True)
         return bare.read_bytes()
 
 
@@ -112,7 +150,7 @@ def package_files() -> Iterator[tuple[str, bytes]]:
 
 
 def common_files() -> Files:
-    """What both wheels have."""
+    """What all wheels have."""
     files = {name: (text, 0o644) for name, text in package_files()}
     top = f"hakmem-{dist.version()}"
     files[f"{top}.data/scripts/hakmem"] = ((PACKAGE.parent / "bin/hakmem").read_bytes(), 0o755)
@@ -150,12 +188,21 @@ def write(file: Path, files: Files, when: int) -> None:
         part.unlink(missing_ok=True)
 
 
-def make(common: Files, build: Path, libraries: Path, output: Path, when: int) -> Path:
-    binaries = [*(libraries / name for name in (*LIBRARIES, *TOOLS)), *(build / name for name in PROGRAMS)]
-    minor, machine = max(LEAST_GLIBC, *map(glibc_minor, binaries)), os.uname().machine
-    tags = [f"{name}_{machine}" for name in (f"manylinux_2_{minor}", TOGETHER_WITH.get(minor)) if name]
-    files = common | {f"hakmem/lib/{file.name}": (stripped(file, output / "debug"), 0o755) for file in binaries}
-    files["hakmem/lib/made-for"] = (f"{machine} 2.{minor}\n".encode(), 0o644)
+def platform(target: Target, binaries: list[Path]) -> tuple[list[str], str]:
+    """Tags, and what the package refuses elsewhere by (hakmem/process/places.py)."""
+    machine = machine_of(binaries[0])
+    if target.musl:
+        return [f"musllinux_{target.musl.replace('.', '_')}_{machine}"], f"{machine} musl"
+    minor = max(LEAST_GLIBC, *map(glibc_minor, binaries))
+    return [f"{name}_{machine}" for name in (f"manylinux_2_{minor}", TOGETHER_WITH.get(minor)) if name], f"{machine} 2.{minor}"
+
+
+def make(common: Files, target: Target, build: Path, output: Path, when: int) -> Path:
+    names = (*LIBRARIES, *target.tools)
+    binaries = [*(build / target.libraries / name for name in names), *(build / name for name in PROGRAMS)]
+    tags, made_for = platform(target, [built(file) for file in binaries])
+    files = common | {f"hakmem/lib/{file.name}": (stripped(built(file), output / "debug"), 0o755) for file in binaries}
+    files["hakmem/lib/made-for"] = (f"{made_for}\n".encode(), 0o644)
     info = f"hakmem-{dist.version()}.dist-info"
     files[f"{info}/WHEEL"] = (wheel_facts(tags).encode(), 0o644)
     files[f"{info}/RECORD"] = (record(files, f"{info}/RECORD"), 0o644)
@@ -167,13 +214,17 @@ def make(common: Files, build: Path, libraries: Path, output: Path, when: int) -
 def main() -> int:
     parser = argparse.ArgumentParser(description="Pack what pip installs.")
     parser.add_argument("-o", "--output", type=Path, metavar="FOLDER", default=ROOT / "build/wheels")
-    parser.add_argument("--build", type=Path, metavar="FOLDER", default=ROOT / "build/release")
+    parser.add_argument("--build", type=Path, metavar="FOLDER")
+    presets = list(dict.fromkeys(target.preset for target in TARGETS))
+    parser.add_argument("presets", nargs="*", metavar="PRESET", default=["release"], help=", ".join(presets))
     given = parser.parse_args()
+    if unknown := set(given.presets) - set(presets):
+        parser.error(f"no wheel is made of {', '.join(sorted(unknown))}: {', '.join(presets)}")
     try:
         given.output.mkdir(parents=True, exist_ok=True)
         common, when = common_files(), dist.date(dist.names())
-        for libraries in (given.build, given.build / "old"):
-            file = make(common, given.build, libraries, given.output, when)
+        for target in (target for target in TARGETS if target.preset in given.presets):
+            file = make(common, target, given.build or ROOT / "build" / target.preset, given.output, when)
             print(f"wheel: {file}: {file.stat().st_size / 1024:,.0f} KiB")
     except (OSError, dist.CannotPack, subprocess.CalledProcessError) as failure:
         print(f"wheel: {failure}", file=sys.stderr)

@@ -266,7 +266,7 @@ static double seconds(struct timeval t)
 
 static void print_end(const char *name, int status)
 {
-  const char *known = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
+  const char *known = WIFSIGNALED(status) ? name_of_signal(WTERMSIG(status)) : NULL;
   if (known != NULL)
     fprintf(stderr, "hakmem exec: %s was killed by SIG%s\n", name, known);
   else if (WIFSIGNALED(status))

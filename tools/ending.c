@@ -24,6 +24,19 @@ int read_exec_errno(int from)
   return read(from, &why, sizeof why) == (ssize_t)sizeof why ? why : 0;
 }
 
+const char *name_of_signal(int number)
+{
+  static const char *const names[] = {
+    [SIGABRT] = "ABRT", [SIGALRM] = "ALRM", [SIGBUS] = "BUS", [SIGCHLD] = "CHLD", [SIGCONT] = "CONT", [SIGFPE] = "FPE",
+    [SIGHUP] = "HUP", [SIGILL] = "ILL", [SIGINT] = "INT", [SIGKILL] = "KILL", [SIGPIPE] = "PIPE", [SIGPOLL] = "POLL",
+    [SIGPROF] = "PROF", [SIGPWR] = "PWR", [SIGQUIT] = "QUIT", [SIGSEGV] = "SEGV", [SIGSTKFLT] = "STKFLT",
+    [SIGSTOP] = "STOP", [SIGSYS] = "SYS", [SIGTERM] = "TERM", [SIGTRAP] = "TRAP", [SIGTSTP] = "TSTP",
+    [SIGTTIN] = "TTIN", [SIGTTOU] = "TTOU", [SIGURG] = "URG", [SIGUSR1] = "USR1", [SIGUSR2] = "USR2",
+    [SIGVTALRM] = "VTALRM", [SIGWINCH] = "WINCH", [SIGXCPU] = "XCPU", [SIGXFSZ] = "XFSZ",
+  };
+  return number >= 0 && (size_t)number < sizeof names / sizeof names[0] ? names[number] : NULL;
+}
+
 int end_alike(const struct command_end *end)
 {
   if (end->exec_errno != 0)

@@ -26,6 +26,9 @@ uint64_t now_ns(void);
 /* After the end of the command. 0: exec succeeded and closed the pipe without a word. */
 int read_exec_errno(int from);
 
+/* Without SIG; NULL for a number without a name. musl has no sigabbrev_np. */
+const char *name_of_signal(int number);
+
 /* Ends by the command's signal, without a core dump, or returns the exit status to end with. */
 int end_alike(const struct command_end *end);
 

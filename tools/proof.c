@@ -34,14 +34,22 @@ static bool in_this_library(void *address)
   return dladdr(address, &there) != 0 && dladdr(&private_record, &here) != 0 && there.dli_fbase == here.dli_fbase;
 }
 
-/* A program that takes malloc's address may define a stub of that name, which leads to the next definition. */
-static bool only_a_stub(void *address)
+#ifdef __GLIBC__
+static const ElfW(Sym) *symbol_at(void *address)
 {
   Dl_info info;
   void *symbol = NULL;
-  if (dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) == 0 || symbol == NULL)
-    return false;
-  return ((const ElfW(Sym) *)symbol)->st_shndx == SHN_UNDEF;
+  return dladdr1(address, &info, &symbol, RTLD_DL_SYMENT) != 0 ? symbol : NULL;
+}
+#else /* musl tells no symbol's entry: there a stub counts as the program's own malloc */
+static const ElfW(Sym) *symbol_at(void *address) { return (void)address, NULL; }
+#endif
+
+/* A program that takes malloc's address may define a stub of that name, which leads to the next definition. */
+static bool only_a_stub(void *address)
+{
+  const ElfW(Sym) *symbol = symbol_at(address);
+  return symbol != NULL && symbol->st_shndx == SHN_UNDEF;
 }
 
 void *proof_serving(const char *name)

@@ -70,6 +70,13 @@ class Musl(Scratch):
         self.refused("is linked with musl, and libhakmem.so with glibc", "--library", str(BUILD / "libhakmem.so"), self.program)
         self.refused("true is linked with glibc, and libhakmem.so with musl", "--library", library, "/bin/true")
 
+    def test_a_folder_for_musl(self) -> None:
+        """As a wheel for musl has it: the library is found where that for glibc is otherwise."""
+        (self.build / "libhakmem.so").unlink()
+        shutil.move(self.compiled("libhakmem.so", STAND_IN, "-shared", "-fPIC"), self.build)
+        self.assertEqual(self.executed(self.program).stdout, "loaded\n")
+        self.refused("true is linked with glibc, and libhakmem.so with musl", "/bin/true")
+
     def test_a_static_one(self) -> None:
         self.build_library()
         self.refused("is linked statically", self.compiled("static", NOTHING, "-static"))

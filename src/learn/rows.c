@@ -82,9 +82,7 @@ static HAK_RARE struct {
 const struct hak_row_kind *hak_row_kind(unsigned n) { return n < SIZE(row_kinds) ? &row_kinds[n] : NULL; }
 
 static bool is_on(const struct hak_row_kind *kind) {
-  const void *setting = (const char *)&g_settings + kind->setting;
-  const uint64_t *word = setting; /* by a variable: clang calls libatomic for a load through a cast of char * */
-  return hak_load(word) != 0;
+  return hak_load((const uint64_t *)((uintptr_t)&g_settings + kind->setting)) != 0;
 }
 
 static bool row_counts(const struct hak_row_kind *kind) {

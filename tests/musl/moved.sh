@@ -14,6 +14,7 @@ export HAKMEM_PROFILE_TABLE="$folder/table"
 expect "$("$program" "$library" heap)" "[$folder/table]"
 expect "$("$program" "$library" stack)" "[]"
 [ "$(id -u)" -eq 0 ] || exit 0
+[ "$(head -c 2 "$program")" != '#!' ] || exit 0 # under an emulator: scripts gain no rights
 cp "$program" "$folder/raised"
 cp "$library" "$folder/library.so"
 chown 65534 "$folder/raised"

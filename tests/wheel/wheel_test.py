@@ -131,7 +131,7 @@ class Wheels(unittest.TestCase):
         self.assertLess(total, INSTALLED_BYTES)
 
     def test_pip_refuses_other_systems(self) -> None:
-        for platform in ("musllinux_1_2_x86_64", "manylinux_2_5_x86_64", "manylinux_2_34_i686", "manylinux_2_34_riscv64"):
+        for platform in ("musllinux_1_2_x86_64", "manylinux_2_5_x86_64", "manylinux_2_34_i686", "manylinux_2_34_aarch64"):
             with self.subTest(platform=platform):
                 done = self.pip("download", "--platform", platform, "--only-binary", ":all:", "-d", self.folder, "hakmem")
                 self.assertIn("No matching distribution", done.stderr)
@@ -172,6 +172,13 @@ class Wheels(unittest.TestCase):
     def test_pip_wants_the_dependencies_without_an_extra(self) -> None:
         done = self.pip("install", "--dry-run", "--ignore-installed", "hakmem")
         self.assertRegex(done.stderr, r"No matching distribution found for (rich|protobuf|pyelftools)~=")
+
+    @unittest.skipIf(shutil.which("musl-gcc") is None, "no musl-gcc")
+    def test_a_program_of_musl(self) -> None:
+        source, program = self.folder / "nothing.c", self.folder / "of-musl"
+        source.write_text("int main(void) { return 0; }")
+        subprocess.run(["musl-gcc", "-o", program, source], check=True)
+        self.refused(self.hakmem("exec", "--", program), "the wheel for musllinux has one, or name it with --library")
 
     def test_what_is_missing_is_told(self) -> None:
         """By every command that needs more, and by no name of a module; what is wrong otherwise is told as ever."""
@@ -349,6 +356,12 @@ class NotForHere(unittest.TestCase):
     def test_an_older_glibc(self) -> None:
         old = mock.Mock(return_value="glibc 2.12")
         self.assertIn("needs glibc 2.17, and this system has 2.12", self.refusal(f"{os.uname().machine} 2.17\n", old))
+
+    def test_one_for_musl(self) -> None:
+        on_musl = mock.Mock(side_effect=ValueError)
+        self.assertEqual(self.refusal(f"{os.uname().machine} musl\n", on_musl), "")
+        here = mock.Mock(return_value="glibc 2.36")
+        self.assertIn("is for musl, and this system has glibc 2.36", self.refusal(f"{os.uname().machine} musl\n", here))
 
     def test_another_libc(self) -> None:
         for answer in ({"side_effect": ValueError}, {"return_value": None}, {"return_value": ""}):

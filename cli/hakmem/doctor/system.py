@@ -18,7 +18,7 @@ from hakmem.doctor.finding import Finding, State
 from hakmem.process.executable import machine_of, own_head
 from hakmem.process.places import Places, glibc_version
 from hakmem.process.preload import callers_preloads, is_allocator
-from hakmem.process.preloadable import is_for_musl
+from hakmem.process.preloadable import is_for_musl, is_program_of_musl
 from hakmem.process.proof import read_records
 
 USUAL_MAPPINGS = 65530  # the kernel's default of vm.max_map_count
@@ -60,9 +60,10 @@ def machine() -> Iterator[Finding]:
 
 
 def serves_here(places: Places) -> Iterator[Finding]:
-    """A small program is run on it, with all the settings of the environment. Not one for musl: no program of musl is
-    sure to be there, and the probe that tells what served is for glibc."""
-    if is_for_musl(places.so_file):
+    """A small program is run on it, with all the settings of the environment. Not one for musl where that program, or the
+    probe that tells what served, is for glibc."""
+    of_musl = is_for_musl(places.identity_probe) and is_program_of_musl(Path(SMALL_PROGRAM).resolve())
+    if is_for_musl(places.so_file) and not of_musl:
         means = f"whether it starts and serves here is not known: the probe and {SMALL_PROGRAM} are not of musl"
         yield Finding("library", State.NOTE, f"{places.so_file}: not tried", means, "hakmem exec -- PROGRAM runs a program on it")
         return

@@ -14,7 +14,8 @@ LIBRARY = "libhakmem.so"
 BUILD_FOLDER = Path("build") / "release"
 MUSL_FOLDER = "musl"
 WHEEL_FOLDER = Path(__file__).parents[1] / "lib"
-MADE_FOR = WHEEL_FOLDER / "made-for"  # "x86_64 2.17": machine, and the oldest glibc
+MADE_FOR = WHEEL_FOLDER / "made-for"  # "x86_64 2.17": machine, and the oldest glibc; "x86_64 musl"
+MUSL = "musl"
 
 
 class Places(NamedTuple):
@@ -50,13 +51,14 @@ def find_library(build: Path | None, library: Path | None) -> Path:
 
 
 def find_musl_library(build: Path | None, program: str) -> Path:
-    """Built by the preset musl: in a folder of that name in or beside the folder of the one for glibc."""
+    """Where the folder's own is for glibc. Built by the preset musl: in a folder of that name in or beside the folder."""
     folder = find_folder(build)
     for place in (folder / MUSL_FOLDER / LIBRARY, folder.parent / MUSL_FOLDER / LIBRARY):
         if place.is_file():
             return Path(os.path.realpath(place))
     missing = f"no {MUSL_FOLDER}/{LIBRARY} in or beside {folder}"
-    raise Refusal(f"{program} is linked with musl, and there is {missing}: build it with `make musl`, or name it with --library")
+    where = "the wheel for musllinux has one" if folder == WHEEL_FOLDER else "build it with `make musl`"
+    raise Refusal(f"{program} is linked with musl, and there is {missing}: {where}, or name it with --library")
 
 
 def named_library(library: Path) -> Path:
@@ -98,6 +100,10 @@ def refuse_unless_made_for_here() -> None:
     here, glibc = os.uname().machine, glibc_version()
     if here != machine:
         raise Refusal(f"this package of HAKMEM is for {machine}, and this machine is {here}: build it from source")
+    if oldest == MUSL and glibc is not None:
+        raise Refusal(f"this package of HAKMEM is for musl, and this system has glibc {glibc}: pip brings one for it")
+    if oldest == MUSL:
+        return
     if glibc is None:
         raise Refusal(f"this package of HAKMEM needs glibc {oldest}, and this system has another libc (musl?)")
     if numbers(glibc) < numbers(oldest):

@@ -22,7 +22,7 @@ from hakmem.process.executable import (
     machine_of,
     own_head,
 )
-from hakmem.process.places import find_library, find_musl_library
+from hakmem.process.places import LIBRARY, find_folder, find_library, find_musl_library, glibc_version
 
 GLIBC, LINKER_BYTES = "ld-linux", 4 << 20
 LIBCS = {False: "glibc", True: "musl"}
@@ -42,7 +42,7 @@ HOOK = "__sanitizer_malloc_hook"  # all that is told of one whose library is lin
 
 def why_not_preloadable(path: Path, library: Path | None = None) -> str | None:
     """`path` is an ELF file, or something the kernel will not run (then the run itself will tell). `library` is preloaded;
-    None: one for glibc."""
+    None: one for this interpreter's libc."""
     head = first_bytes(path, ELF_HEADER_BYTES)
     if gains_privileges(path):
         how = "setuid, setgid or capabilities of its file"
@@ -56,7 +56,7 @@ def why_not_preloadable(path: Path, library: Path | None = None) -> str | None:
     linker = dynamic_linker(path, head)
     if linker is None:
         return "is linked statically, so there is no dynamic linker to preload anything"
-    return why_another_libc(is_musl(linker), library is not None and is_for_musl(library))
+    return why_another_libc(is_musl(linker), is_for_musl(library) if library else glibc_version() is None)
 
 
 def library_of_another_machine(library: Path) -> str | None:
@@ -93,11 +93,16 @@ def is_for_musl(library: Path) -> bool:
     return any(name in names for name in MUSL_LIBRARIES)
 
 
+def is_built_for_musl(build: Path | None) -> bool:
+    """The library and the tools of that folder, as in a wheel for musl."""
+    return is_for_musl(find_folder(build) / LIBRARY)
+
+
 def library_for(command: str, build: Path | None, library: Path | None) -> Path:
     """The library that was named, or the one that was built for the libc of `command`."""
     if library is None:
         path = loaded_file(executable_file(command))
-        if is_program_of_musl(path):
+        if is_program_of_musl(path) and not is_built_for_musl(build):
             return find_musl_library(build, f"{command}: {path.name}")
     return find_library(build, library)
 

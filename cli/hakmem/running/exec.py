@@ -24,7 +24,7 @@ from hakmem.base.extras import needs
 from hakmem.process.executable import SHELL, executable_file, found_file, loaded_file
 from hakmem.process.places import existing, find_folder, find_library
 from hakmem.process.preload import callers_preloads, is_allocator, preload_value
-from hakmem.process.preloadable import is_for_musl, is_program_of_musl, library_for, refuse_unless_served
+from hakmem.process.preloadable import is_built_for_musl, is_for_musl, is_program_of_musl, library_for, refuse_unless_served
 
 PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -165,7 +165,7 @@ def attending(order: Order, attendant: Path) -> list[str]:
 def refuse_if_not_watched(order: Order, path: Path) -> None:
     """Before a library for its libc is looked for."""
     options = [name for name, asked in (("--stats", order.stats), ("--profile", order.profile is not None)) if asked]
-    if options and is_program_of_musl(path):
+    if options and is_program_of_musl(path) and not is_built_for_musl(order.build):
         instead = "--set profile_file=FILE writes a profile to FILE.PID at its end" if order.profile is not None else \
             "--set counters_file=FILE writes its counters to FILE.PID"
         watch = f"{' and '.join(options)} watch{'es' * (len(options) == 1)}"
