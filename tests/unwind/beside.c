@@ -88,7 +88,8 @@ static void compare(uint64_t site, const uint64_t *own, unsigned depth, const st
   bool equal = same == depth && same == theirs, longer = same == theirs && depth > theirs;
   count(equal ? &g_beside.equal : longer ? &g_beside.longer : same == depth ? &g_beside.shorter : &g_beside.different);
   __atomic_fetch_add(&g_beside.frames, depth, __ATOMIC_RELAXED);
-  if (equal || (longer && getenv("HAK_BESIDE_LONGER") == NULL) || __atomic_fetch_add(&g_beside.told, 1, __ATOMIC_RELAXED) >= TOLD) return;
+  if (equal || (longer && getenv("HAK_BESIDE_LONGER") == NULL)) return;
+  if (__atomic_fetch_add(&g_beside.told, 1, __ATOMIC_RELAXED) >= TOLD) return;
   unsigned from = same > 3 ? same - 3 : 0;
   tell_frames("own", own, depth, from);
   tell_frames("libgcc", stack->frame + begin, theirs, from);

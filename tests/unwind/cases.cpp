@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* cases.cpp: programs whose stacks are hard to walk, for beside.c and for profiles.
  *
- * what      The first argument names the program. Each calls malloc in many frames; the words of `corrupt` are no frames.
+ * what      The first argument names the program. Each calls malloc in many frames; the words of `corrupt` are none.
  * failure   Exit status 1 or a signal.
  */
 #include <alloca.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* module.c: a library that calls back out of a frame of HAK_FRAME bytes, whose call returns to the same address for any. */
+/* module.c: a library that calls back out of a frame of HAK_FRAME bytes; its call returns to the same address for any. */
 
 __attribute__((visibility("default"))) void module_call(void (*f)(void));
 

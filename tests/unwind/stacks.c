@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stacks.c: walks whose frames are known: each function notes where it returns to.
  *
- * what      On the first stack, a thread's, an alternate signal stack, and in a handler on the interrupted stack; by the
- *           tables, and without kernel calls. Needs no libgcc: for every libc and processor. HAK_PASSES_LIBC: 0 with a
+ * what      On the first stack, a thread's, an alternate signal stack, and in a handler on the interrupted stack; by
+ *           the tables, and without kernel calls. Needs no libgcc: for every libc and processor. HAK_PASSES_LIBC: 0 with a
  *           libc whose functions have no tables.
  * failure   Exit status 1 and one line per walk that lacks a frame.
  */
@@ -24,7 +24,8 @@ static _Thread_local struct {
 } t_known;
 static int g_wrong;
 
-#define NOTE_RETURN() (t_known.returns[t_known.depth++] = (uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+#define RETURNS_TO() ((uintptr_t)__builtin_extract_return_addr(__builtin_return_address(0)))
+#define NOTE_RETURN() (t_known.returns[t_known.depth++] = RETURNS_TO())
 
 static unsigned missing_frames(const uint64_t *frame, unsigned depth) {
   unsigned at = 0, n = t_known.depth;
@@ -38,8 +39,9 @@ static unsigned missing_frames(const uint64_t *frame, unsigned depth) {
 static __attribute__((noinline)) void look(bool bare) {
   uint64_t frame[MOST];
   NOTE_RETURN();
-  unsigned depth = hak_unwind(frame, MOST, t_known.returns[t_known.depth - 1], bare), missing = missing_frames(frame, depth);
-  if (missing != 0) printf("%s: %u of %u frames are missing, %u walked\n", t_known.where, missing, t_known.depth, depth);
+  unsigned depth = hak_unwind(frame, MOST, t_known.returns[t_known.depth - 1], bare);
+  unsigned missing = missing_frames(frame, depth), all = t_known.depth;
+  if (missing != 0) printf("%s: %u of %u frames are missing, %u walked\n", t_known.where, missing, all, depth);
   g_wrong |= missing != 0;
   t_known.depth--;
 }

@@ -14,7 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-BESIDE, CASES, LIBRARY, EVEN, ODD = (os.environ[f"HAK_{name}"] for name in ("BESIDE", "CASES", "LIBRARY", "EVEN", "ODD"))
+NAMES = ("BESIDE", "CASES", "LIBRARY", "EVEN", "ODD")
+BESIDE, CASES, LIBRARY, EVEN, ODD = (os.environ[f"HAK_{name}"] for name in NAMES)
 LINE = re.compile(r"(?m)^equal (\d+) longer (\d+) shorter (\d+) different (\d+) frames (\d+) (.*)$")
 CODE = """
 #include <map>
@@ -86,8 +87,9 @@ class Cases(Beside):
         """No crash (libgcc's has one), and no address that is none of code."""
         self.beside(CASES, "corrupt", EVEN, HAK_BESIDE_ALONE="1")
         for frames in ("off", "on"):
-            variables = {"LD_PRELOAD": LIBRARY, "HAKMEM_PROFILE": "on", "HAKMEM_PROFILE_BYTES": "1"}
-            done = subprocess.run([CASES, "corrupt", EVEN], env={**variables, "HAKMEM_PROFILE_FRAMES": frames}, timeout=100)
+            variables = {"LD_PRELOAD": LIBRARY, "HAKMEM_PROFILE": "on", "HAKMEM_PROFILE_BYTES": "1",
+                         "HAKMEM_PROFILE_FRAMES": frames}
+            done = subprocess.run([CASES, "corrupt", EVEN], env=variables, timeout=100)
             self.assertEqual(done.returncode, 0, frames)
 
     def modules(self, threads: int) -> str:
@@ -123,10 +125,12 @@ class Programs(Beside):
         source = self.folder / "source.cpp"
         source.write_text(CODE)
         for name in installed("g++"):
-            self.assert_equal(self.beside(name, "-O1", "-c", str(source), "-o", str(self.folder / "object"), step=211), 1000)
+            sums = self.beside(name, "-O1", "-c", str(source), "-o", str(self.folder / "object"), step=211)
+            self.assert_equal(sums, 1000)
 
     def test_scripts(self) -> None:
-        for words in (("perl", "-e", "$h{$_} = [1 .. 5] for 1 .. 1000"), ("bash", "-c", "for i in 1 2 3; do x=$(echo $i); done"),
+        for words in (("perl", "-e", "$h{$_} = [1 .. 5] for 1 .. 1000"),
+                      ("bash", "-c", "for i in 1 2 3; do x=$(echo $i); done"),
                       ("lua5.4", "-e", "local t = {} for i = 1, 3000 do t[i] = {tostring(i)} end")):
             for name in installed(words[0]):
                 with self.subTest(name):

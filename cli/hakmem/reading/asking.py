@@ -45,8 +45,9 @@ PAUSE_SECONDS = 0.01
 # ---- modules ----
 
 def tables_of(memory: Memory, base: int) -> bytes:
-    """Where the image that begins here has its .eh_frame_hdr, the segment of that, the number of functions, and its first
-    bytes (struct hak_unwind_table and mark, src/record/unwind_modules.h). All zeros: none of the form that linkers write."""
+    """Where the image that begins here has its .eh_frame_hdr, the segment of that, the number of functions, and its
+    first bytes (struct hak_unwind_table and mark, src/record/unwind_modules.h). All zeros: none of the form that
+    linkers write."""
     found = segments_of(memory, base, PT_EH_FRAME)[1]
     header = found[0][0] if found else 0
     for first, length in segments_of(memory, base, PT_LOAD)[1]:
@@ -69,7 +70,8 @@ def modules_of(memory: Memory, most: int) -> list[bytes]:
             if "x" in area.rights:
                 with suppress(Changed, struct.error):
                     rows.append((area.path not in first, area.first, area.end, tables_of(memory, start)))
-    return [struct.pack("<QQ", begin, end) + tables for _, begin, end, tables in sorted(sorted(rows)[:most], key=itemgetter(1))]
+    chosen = sorted(sorted(rows)[:most], key=itemgetter(1))
+    return [struct.pack("<QQ", begin, end) + tables for _, begin, end, tables in chosen]
 
 
 def is_filtered(pid: int) -> bool:
