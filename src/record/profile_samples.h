@@ -113,6 +113,9 @@ void hak_samples_miss(void);
  * these may be a new peak; else 0. */
 void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth, uint64_t in_use);
 
+/* Counts a sampled block that cannot be followed until its free, and so is in no profile. */
+void hak_samples_lose(void);
+
 /* Lock held, before a profile is written: what is in use now [bytes], by the counters, is the peak if more than at the
  * last one. Memory between two samples is seen by this alone. */
 void hak_samples_end_peak(uint64_t in_use);

@@ -47,7 +47,6 @@ from hakmem.reading.estimate import (
     is_sampled,
     range_of,
     sampling_lines,
-    sum_of,
     whole_evidence,
 )
 from hakmem.reading.pprof import columns, read
@@ -65,8 +64,7 @@ class Side(NamedTuple):
     evidence: Evidence = NOTHING
 
     def plus(self, other: Side) -> Side:
-        evidence = sum_of((self.evidence, other.evidence))
-        return Side(self.size + other.size, self.blocks + other.blocks, evidence)
+        return Side(self.size + other.size, self.blocks + other.blocks, self.evidence.plus(other.evidence))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment, sum_of
+from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment
 from hakmem.reading.pprof import columns, text_of
 from hakmem.reading.symbols import Names
 
@@ -54,7 +54,7 @@ class Proofs(NamedTuple):
     brief: Evidence = NOTHING
 
     def plus(self, other: Proofs) -> Proofs:
-        return Proofs(*(sum_of(pair) for pair in zip(self, other)))
+        return Proofs(*(one.plus(more) for one, more in zip(self, other)))
 
 
 class Functions:

@@ -42,7 +42,6 @@ from hakmem.reading.estimate import (
     range_text,
     sampling_lines,
     size_about,
-    sum_of,
     whole_evidence,
 )
 from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, root_of, why_forbidden
@@ -229,11 +228,11 @@ def rows_of(profile: Any, names: Names, moment: Moment = NOW) -> dict[str, Row]:
         for function in {frame.function for frame in frames}:
             row = rows.setdefault(function, Row([0] * width, [0] * width))
             row.cum = [a + b for a, b in zip(row.cum, sample.value)]
-            row.cum_evidence = sum_of((row.cum_evidence, evidence))
+            row.cum_evidence = row.cum_evidence.plus(evidence)
         if frames:
             row = rows[frames[0].function]
             row.flat = [a + b for a, b in zip(row.flat, sample.value)]
-            row.evidence, row.ever = sum_of((row.evidence, evidence)), sum_of((row.ever, ever))
+            row.evidence, row.ever = row.evidence.plus(evidence), row.ever.plus(ever)
     return rows
 
 

@@ -28,7 +28,8 @@ PERIODS_SEEN = 3
 FEW, SEEN_SHARE = 10, 0.9  # samples: what rests on fewer is a hint, unless so much of it is of these blocks themselves
 IN_USE = "hakmem: bytes in use, counted: "
 AT_PEAK = re.compile(r"hakmem: bytes in use at the peak, counted: ([0-9]{1,20}), ([0-9]{1,20}) ns after the first sample")
-WIDTH, DIGITS_MOST = 3, 20
+DIGITS_MOST = 20
+TOLD = re.compile(r"(?<=[:;]) ([0-9]{1,20}) ([0-9]{1,20}) ([0-9]{1,20});")
 
 
 class Moment(NamedTuple):
@@ -65,6 +66,12 @@ class Evidence(NamedTuple):
     variance: float  # of what they stand for
     whole: Optional[Whole] = None  # of a scaled profile
 
+    def plus(self, other: Evidence) -> Evidence:
+        if not other.samples and (self.whole or not other.whole):
+            return self
+        samples, seen, variance = self.samples + other.samples, self.seen + other.seen, self.variance + other.variance
+        return Evidence(samples, seen, variance, self.whole or other.whole)
+
 
 NOTHING = Evidence(0, 0, 0.0)
 
@@ -78,8 +85,7 @@ def is_sampled(profile: Any) -> bool:
 
 def told_rows(profile: Any, head: str) -> list[list[int]]:
     texts = [text_of(profile, number) for number in profile.comment]
-    parts = (part.split() for text in texts if text.startswith(head) for part in text[len(head):].split(";"))
-    return [[int(word) for word in part] for part in parts if len(part) == WIDTH and all(map(is_number, part))]
+    return [list(map(int, row)) for text in texts if text.startswith(head) for row in TOLD.findall(text, len(head) - 1)]
 
 
 def is_number(word: str) -> bool:
