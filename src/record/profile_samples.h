@@ -35,7 +35,7 @@
 #include "base/bits.h"
 #include "os/lock.h"
 
-enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 16, HAK_BACKTRACE_HEADS = 1 << 14 };
+enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 17, HAK_BACKTRACE_HEADS = 1 << 14 };
 
 struct hak_sums {
   double blocks, bytes, asked;

@@ -386,6 +386,15 @@ class Reading(Folder):
         self.assertIn("\u2212400 KiB in use, from 600 KiB to 200 KiB", self.text("#detail"))
         self.assertEqual(self.texts("section h2"), ["What grew and what shrank", "Places that ask for memory"])
 
+    def test_sizes_without_blocks_have_no_row(self) -> None:
+        profile = made([(["f"], (1, 1, 1, 1))])
+        profile.string_table.append("hakmem sizes: 64 1 64 1 64; 128 0 0 0 0; 256 4 1024 0 0; 512 2 1024 2 1024;")
+        profile.comment.append(len(profile.string_table) - 1)
+        self.page_of(data_of(profile))
+        self.assertEqual(self.texts("#sizes .row > :first-child"), ["\u2264 64 B", "\u2264 512 B"])
+        self.browser.click("[name=mode][value='1']")
+        self.assertEqual(self.texts("#sizes .row > :first-child"), ["\u2264 64 B", "\u2264 256 B", "\u2264 512 B"])
+
     def test_a_difference_of_samples_has_ranges(self) -> None:
         profiles = [made([(["a", "main"], (size << 10, 60, 1, 1))]) for size in (600, 700)]
         for profile in profiles:
@@ -476,15 +485,17 @@ class Reading(Folder):
         self.assertAlmostEqual(ends[1][1][0], ends[0][1][1], delta=2, msg="each begins where the one before ends")
 
     def test_a_large_profile_stays_usable(self) -> None:
-        stacks = [([f"leaf_{n}", f"middle_{n % 700}", f"upper_{n % 30}", "main"], (1000 + n % 9000, 1, 2000, 2))
-                  for n in range(50_000)]
+        """10 GiB in 100,000 places: what it takes to open is bounded by bytes and nodes, not by places."""
+        stacks = [([f"leaf_{n}", f"middle_{n % 700}", f"upper_{n % 30}", "main"], (102_400 + n % 9000, 1, 200_000, 2))
+                  for n in range(100_000)]
         data = data_of(made(stacks))
         self.assertLessEqual(len(data["flame"]["depth"]), 20_000)
-        self.page_of(data)
-        self.assertIn("are not drawn", self.text("#pruned"))
-        self.assertIn("left out", self.text("#rest"))
+        for size in (PHONE, DESK):
+            self.page_of(data, size)
+            self.assertRegex(self.text("#pruned"), r"^[\d,]+ branches with less than .* of the bytes each, [\d.]+ GiB together, are not")
+            self.assertRegex(self.text("#rest"), r"^99,[\d,]+ smaller places, 9\.\d GiB together, are left out of this page\.$")
+            self.assertLess(self.browser.value("document.querySelectorAll('*').length"), 2_000)
         self.assertLess((self.folder / "page.html").stat().st_size, 1 << 20)
-        self.assertLess(self.browser.value("document.querySelectorAll('*').length"), 10_000)
         self.browser.click('[aria-label^="upper_7,"]')
         self.assertIn("upper_7", self.text("#detail"))
 
@@ -494,6 +505,7 @@ class Reading(Folder):
         done = report(pid, "--seconds", "0.3", "-o", page)
         self.assertEqual((done.status, done.errors), (0, ""))
         self.browser.open(page, *DESK)
+        self.assertEqual(self.texts("nav a")[:3], ["What RSS is made of", "Timeline", "Who holds it"])
         self.assertEqual(len(self.texts("#timeline polyline")), 3)
         live = self.text("#counted")  # exactly, and once more as parts and as the curve's end
         self.assertIn(f"live blocks: {live} (", self.text("#timeline"))

@@ -21,7 +21,7 @@ from hakmem.base.atomic_write import refuse_unless_writable
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
-from hakmem.base.figures import bytes_text, time_text
+from hakmem.base.figures import bytes_text, counted as number_of, time_text
 from hakmem.profiling.columns import print_columns
 from hakmem.reading.estimate import (
     EVER,
@@ -333,6 +333,15 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
         ) for function, row in rows[: wishes.rows or None]
     ]
     print_columns(heads, cells, ("ever", f"blocks {moment.live}", "share", "with callees", "samples", "range (95 %)"))
+    say_more([row.flat[column] for _, row in rows[wishes.rows:] if wishes.rows], "function", wishes.by, profile)
+
+
+def say_more(sizes: list[int], what: str, by: str, profile: Any) -> None:
+    """How many rows are not shown, and what they have together."""
+    if sizes:
+        about = "≈ " * is_sampled(profile) + size_text(by, sum(sizes))
+        text = f"{number_of(len(sizes), f'smaller {what}', f'smaller {what}s')}, {about} together, not shown (--rows 0)"
+        stdout_console().print(text, markup=False, highlight=False)
 
 
 def with_range(name: str, value: int, evidence: Evidence, period: int) -> str:
@@ -396,6 +405,8 @@ def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -
     if wishes.leaks:
         for line in leak_lines(profile, names, wishes):
             console.print(line, markup=False, highlight=False)
+        rest = leaks_of(profile, wishes.moment)[wishes.rows:] if wishes.rows else []
+        say_more([sample.value[columns(profile)[wishes.moment.space]] for sample, _ in rest], "stack", NOW.space, profile)
     elif profile.sample:
         print_top(profile, names, wishes)
     say_stale(names)
