@@ -21,7 +21,7 @@ from hakmem.base.exit import printable
 from hakmem.base.figures import unit_of_column
 from hakmem.watching.layout import Cell, Section
 
-ROWS = 5
+ROWS, ROWS_MOST = 5, 100  # beside other sections; alone
 SECONDS_MOST = 120  # after which an age is told in minutes
 
 
@@ -96,7 +96,7 @@ def sites_of(profile: Any, file: Path) -> tuple[Site, ...]:
 
     stacks = stacks_of(profile, Names(profile, root_before(file)))
     space, objects = VALUES.index("inuse_space"), VALUES.index("inuse_objects")
-    rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS]
+    rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS_MOST]
     return tuple(
         Site(name_of(stacks.functions.rows[function], line), values[space], values[objects])
         for function, line, values, *_ in rows if values[space]
@@ -125,4 +125,4 @@ def sites_section(last: LastProfile, pid: int) -> Optional[Section]:
     elif last.profile is None:
         rows.append(("", "", Text(f"no profile yet; hakmem profile {pid} has it written", style="dim")))
     rows += [(f"{last.mark}{site.bytes / size:,.1f}", f"{last.mark}{site.blocks:,}", site.place) for site in last.sites]
-    return Section("sites", rows, (unit, "blocks", about(last)), "rrl")
+    return Section("sites", rows, (unit, "blocks", about(last)), "rrl", (0, 1), ROWS)
