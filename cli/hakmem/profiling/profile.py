@@ -266,13 +266,13 @@ def live_text(profile: Any, live: str, moment: Moment = NOW) -> str:
     at, sums, period = columns(profile), totals(profile), int(profile.period)
     evidence, size = whole_evidence(profile, moment), sums[at[moment.space]]
     about, blocks = size_about(size, evidence, period), blocks_about(sums[at[moment.objects]], period)
-    ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
-    ever += rate_text(profile, sums[at["alloc_space"]])
+    ever = f"{size_about(sums[at['alloc_space']], whole_evidence(profile, EVER), period)} ever, in "
+    ever += blocks_about(sums[at["alloc_objects"]], period) + rate_text(profile, sums[at["alloc_space"]])
     if is_sampled(profile) and not size:
         words = {NOW: "is live", PEAK: "was live at the peak"}.get(moment, "was temporary")
         none = f"no block that was sampled {words}" if sums[at["alloc_space"]] else "no block was sampled"
-        return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
-    return f"{about}{live} in {blocks} {'block' if sums[at[moment.objects]] == 1 else 'blocks'}{from_samples(size, evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
+        return f"{none}: {about}{live}" + (f"; {ever}" if sums[at["alloc_space"]] else "")
+    return f"{about}{live} in {blocks} {'block' if sums[at[moment.objects]] == 1 else 'blocks'}{from_samples(size, evidence, period)}; {ever}"
 
 
 def rate_text(profile: Any, size: int) -> str:
