@@ -284,8 +284,8 @@ class Printed(Scratch):
         (self.folder / f"table.{table.pid}").unlink()
         other = self.start(*python, HAKMEM_PROFILE_FILE=str(self.folder / "heap"))
         deaf = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_SIGNALS="off")
-        no_hakmem = "does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"
-        idle = "took no memory beyond its caches within 0.2 s, so nothing was sampled (what it has: hakmem exec --profile -- "
+        no_hakmem = "does not run on HAKMEM: hakmem exec --watch -- PROGRAM starts one that does"
+        idle = "took no memory beyond its caches within 0.2 s, so nothing was sampled (what it has: hakmem exec --watch -- "
         for asked, said in ((plain, no_hakmem), (other, no_hakmem), (without, idle)):
             refusal = self.profile("--seconds", "0.2", str(asked.pid), status=2).stderr
             self.assertTrue(refusal.startswith(f"hakmem: process {asked.pid} {said}"), refusal)

@@ -22,7 +22,6 @@ from hakmem.base.console import stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
-from hakmem.profiling.from_outside import start_line
 from hakmem.profiling.profile import (
     FRAMES_SHOWN,
     Wishes,
@@ -50,6 +49,7 @@ from hakmem.reading.estimate import (
     whole_evidence,
 )
 from hakmem.reading.pprof import columns, read
+from hakmem.reading.start_line import start_line
 from hakmem.reading.scale import hindrance, is_exact, scale, scale_of, unscaled
 from hakmem.reading.symbols import Frame, Names, root_before
 

@@ -123,7 +123,7 @@ def has_tables(pid: int) -> bool:
 def refuse_unless_served(pid: int) -> None:
     refuse_if_gone(pid)
     if not is_served(pid):
-        raise Refusal(f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does")
+        raise Refusal(f"process {pid} does not run on HAKMEM: hakmem exec --watch -- PROGRAM starts one that does")
 
 
 def writes_profile(pid: int) -> bool:
@@ -432,7 +432,8 @@ def show_file(file: Path, wishes: Wishes) -> None:
 
 
 def show_process(pid: int, wishes: Wishes) -> None:
-    from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, start_line, take
+    from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, take
+    from hakmem.reading.start_line import start_line
 
     if (file := kept_by(pid)) is not None:
         show_file(file, wishes)

@@ -28,6 +28,7 @@ from hakmem.reading.find_page import page_of_process
 from hakmem.reading.living import gone, why_gone
 from hakmem.reading.memory import Waterfall, waterfall_from
 from hakmem.reading.resident import mappings_of
+from hakmem.reading.start_line import start_line
 from hakmem.reading.stats_page import Page, age_ns
 from hakmem.watching.controls import Controls
 from hakmem.watching.layout import Cell, Section, screen
@@ -170,15 +171,18 @@ def paid_text(page: Page) -> str:
     return f"{paid / base:.2f} × the price's own keep times" if base else "nothing yet"
 
 
-def details_section(look: Look) -> Section:
+def details_section(view: View) -> Section:
+    look = view.looks[-1]
     page, memory = look.page, look.memory
     mapped, threads, big = (page.value(name) for name in ("mapped", "threads", "big_blocks"))
     lines = [f"address space: {bytes_text(mapped)}; threads: {threads:,}; live big blocks: {big:,}", facts_text(memory),
              f"huge pages: {memory.huge_text}"]
     if not page.value("counted"):
-        lines.append("count_calls=on counts allocations and frees")
+        lines.append(f"calls are counted by: {start_line(view.pid, '--set count_calls=on')}")
     if page.in_memory:
         lines.append(f"read from its memory; what it takes from now on: hakmem profile {page.pid}")
+    if view.last.file is None:
+        lines.append(f"sites of all its blocks, and the peak, by: {start_line(view.pid)}")
     if mode_of(page) not in UNLEARNING:
         price, cost, least = page.value("price"), page.value("cost_page"), bytes_text(page.value("threshold"))
         lines.append(f"waits paid: {paid_text(page)}")
@@ -191,7 +195,7 @@ def sections(view: View, columns: int) -> list[Section]:
     last, residents = view.looks[-1], [each.memory.rss for each in view.looks]
     found = (
         memory_section(last.memory, residents, columns), sites_section(view.last, view.pid), rates_section(view),
-        learner_section(last.page), details_section(last),
+        learner_section(last.page), details_section(view),
     )
     return [section for section in found if section is not None]
 
