@@ -19,7 +19,7 @@ HELD = "kept = [bytes(30000) for _ in range(500)]; gone = [bytes(30000) for _ in
 FEW_WORDS = ("sh", "-c", "echo ready; read line")
 
 
-class Watched(Scratch):
+class Begun(Scratch):
     def begun(self, *words: str, **more: str) -> subprocess.Popen[str]:
         process = subprocess.Popen(
             words, cwd=self.folder, env=clean_environment(**more), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -32,6 +32,8 @@ class Watched(Scratch):
     def watched(self, *options: str, code: str = HELD) -> subprocess.Popen[str]:
         return self.begun(str(COMMAND), "exec", "--build", str(BUILD), *options, "--", PYTHON, "-c", code, PYTHONMALLOC="malloc")
 
+
+class Watched(Begun):
     def test_blocks_from_before_and_the_peak(self) -> None:
         """Of a number, without a signal; it is the program itself, and prints nothing."""
         process = self.watched("--watch")
