@@ -12,6 +12,8 @@ import unittest
 from asked import LIBRARY, PYTHON
 from support import BUILD, COMMAND, Scratch, clean_environment, end, hakmem, line_of
 
+from test_streams import can_mount
+
 from hakmem.reading.start_line import start_line
 from hakmem.watching.top_sites import last_profile, sites_section
 
@@ -62,6 +64,22 @@ class Watched(Begun):
         process = self.watched(f"--watch={self.folder / 'here'}", code=f"import os; os.chdir('/'); {HELD}")
         self.assertTrue((self.folder / f"here.{process.pid}").is_file())
         self.assertEqual(hakmem("profile", str(process.pid)).returncode, 0)
+
+    @unittest.skipUnless(can_mount(), "no root of its own may be made here")
+    def test_one_in_a_chroot(self) -> None:
+        """The kernel says its files from the root outside; its table is found, and its functions are named."""
+        jail = self.folder / "jail"
+        jail.mkdir()
+        line = ('mount -t tmpfs none "$0" && cd "$0" && mkdir usr tmp proc && mount -t proc proc proc && mount --bind /usr usr && ln -s usr/lib lib && '
+                'ln -s usr/lib64 lib64 && cp "$1" lib.so && cp -L /usr/bin/python3 program && shift && exec chroot . /usr/bin/env "$@"')
+        words = ("unshare", "-m", "sh", "-c", line, str(jail), str(BUILD / "libhakmem.so"), "LD_PRELOAD=/lib.so", "PYTHONMALLOC=malloc",
+                 "HAKMEM_PROFILE_TABLE=/tmp/t", "HAKMEM_PROFILE_BYTES=64K", "/program", "-c", HELD)
+        process = self.begun(*words)
+        said = hakmem("profile", "--peak", str(process.pid), "--rows", "0")
+        self.assertEqual((said.returncode, said.stderr), (0, ""))
+        self.assertRegex(said.stdout, r"^[≈ ]*4\d\.\d MiB.* at the peak in ")
+        self.assertRegex(said.stdout, r" _?Py[A-Z]\w+ *\n|Py_BytesMain")
+        self.assertEqual(start_line(process.pid).split()[:5], ["hakmem", "exec", "--watch", "--", "/program"])
 
     def test_wrong_use(self) -> None:
         for options, said in (
