@@ -313,7 +313,7 @@ class Reading(Folder):
             self.assertRegex(self.text("#cards"), r"as sampled: \d+ KiB to [\d.]+ [KM]iB, from 9 samples")
             self.assertIn("\u2248 600 KiB in use", self.text('[data-node="0"]'))
             in_use, samples, ever, more, *_ = self.texts("#sites tbody tr:first-child .range")
-            self.assertRegex(in_use, r"^\d+ KiB to [\d.]+ [KM]iB$")
+            self.assertRegex(in_use, r"^\d+( KiB)? to [\d.]+ [KM]iB$")
             self.assertEqual((samples, ever, more), ("9 samples: a hint", "600 KiB to 1.6 MiB", "15 samples"))
             self.assertRegex(self.text("#sampling"), "^One byte in 64.0 KiB is sampled: .* less than 192 KiB may go unseen")
             self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
@@ -400,9 +400,9 @@ class Reading(Folder):
         for profile in profiles:
             profile.period = 1 << 16
         self.page_of(self.difference(*profiles))
-        said = r"\u2212\d+ KiB to \+\d+ KiB, from \d+ samples in both; it may be chance"
+        said = r"\u2212\d+ to \+\d+ KiB, from \d+ samples in both; it may be chance"
         self.assertRegex(self.text("#cards"), said)
-        self.assertRegex(self.text("#sites tbody tr"), r"\u2248 \+100 KiB\u2212\d+ KiB to \+\d+ KiB\d+ samples; may be chance")
+        self.assertRegex(self.text("#sites tbody tr"), r"\u2248 \+100 KiB\u2212\d+ to \+\d+ KiB\d+ samples; may be chance")
 
     def test_a_click_zooms_and_the_top_box_zooms_out(self) -> None:
         stacks = [(["a", "main"], (600, 6, 1, 1)), (["b", "main"], (400, 4, 1, 1))]
@@ -507,6 +507,8 @@ class Reading(Folder):
         self.browser.open(page, *DESK)
         self.assertEqual(self.texts("nav a")[:3], ["What RSS is made of", "Timeline", "Who holds it"])
         self.assertEqual(len(self.texts("#timeline polyline")), 3)
+        self.assertRegex(self.text("#resident"), r"^\d+\.\d MiB$")
+        self.assertTrue(self.browser.value("document.querySelector('.tools').nextElementSibling.id === 'flame'"))
         live = self.text("#counted")  # exactly, and once more as parts and as the curve's end
         self.assertIn(f"live blocks: {live} (", self.text("#timeline"))
         self.assertIn(f"({self.browser.value(f'{BAR_BYTES}.slice(0, 2).reduce((a, b) => a + b)'):,} B) in use by", done.output)
