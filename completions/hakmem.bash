@@ -27,7 +27,7 @@ _hakmem() {
   local -A options=(
     ['.']='--version --help -h'
     ['run']='--peers --runs --peer --allocators --load --rest --html --stdin --build --library --help -h'
-    ['exec']='--mode --price --stats --profile --children --set --build --library --help -h'
+    ['exec']='--mode --price --stats --profile --children --watch --set --build --library --help -h'
     ['top']='--once --json --prometheus --interval --help -h'
     ['report']='--output -o --seconds --file --help -h'
     ['profile']='--output -o --leaks --peak --temporary --since --rows --by --seconds --help -h'

@@ -94,6 +94,7 @@ complete -c hakmem -n '__hakmem_is exec' -l price -x -d 'Short for --set price=P
 complete -c hakmem -n '__hakmem_is exec' -l stats -d 'A small parent waits, and says on stderr at the end what the program used'
 complete -c hakmem -n '__hakmem_is exec' -l profile -d 'A small parent waits, and prints the holders of memory on stderr, however the program ends'
 complete -c hakmem -n '__hakmem_is exec' -l children -d 'With --profile: a file for each other process that the program started, too'
+complete -c hakmem -n '__hakmem_is exec' -l watch -d 'It keeps what cannot be had afterwards: samples with their stacks from the first block on, and those of the peak, in FILE.PID, which hakmem top, profile and report read of its PID, also after its end'
 complete -c hakmem -n '__hakmem_is exec' -l set -x -d 'A setting (docs/guide/settings.md)'
 complete -c hakmem -n '__hakmem_is exec' -l build -xa '(__fish_complete_directories)' -d 'Where libhakmem.so and the tools were built'
 complete -c hakmem -n '__hakmem_is exec' -l library -rF -d 'Another build of libhakmem.so to run on'

@@ -89,7 +89,7 @@ class FromOutside(Asked):
         self.assertEqual((said.returncode, said.stderr), (0, ""))
         line = f"blocks from before are not in it (with them: {start_line(pid)})"
         self.assertIn(line, said.stdout)
-        self.assertIn(f"hakmem exec --profile -- {PYTHON} ...", line, "its lines are no words of a command")
+        self.assertIn(f"hakmem exec --watch -- {PYTHON} ...", line, "its lines are no words of a command")
         self.assertRegex(said.stdout, r"(?m) _start +$")
         self.assertIn(" in use in ", hakmem("profile", str(out)).stdout)
         self.assertIn(f"{out} is no mark for --since", said.stdout)

@@ -111,7 +111,7 @@ class KnownCauses(Explained):
         self.assertRegex(" ".join(lines_of(look, None)), r"≈ \S+ MiB \(\S+ to \S+ MiB\),\s+from [\d,]+\s+samples")
         look, size = self.look("rounding")
         text = " ".join(lines_of(look, None))
-        self.assertRegex(text, r"not known: what sizes were rounded up by: .* hakmem exec\s+--profile")
+        self.assertRegex(text, r"not known: what sizes were rounded up by: .* hakmem exec\s+--watch")
         self.assertGreaterEqual(rounding_bound(look), size)
 
     def test_a_size_class_that_would_save(self) -> None:

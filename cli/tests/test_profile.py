@@ -103,7 +103,11 @@ class Printed(Scratch):
             ["1.0 KiB", "25.0 %", "1.0 KiB", "25.0 %", "1", "400 B", "f1"],
             ["0 B", "0.0 %", "4.0 KiB", "100.0 %", "0", "9 B", "f2"],
         ])
-        self.assertEqual(len(self.profile("--rows", "1", file).stdout.splitlines()), len(out.splitlines()) - 2)
+        one = self.profile("--rows", "1", file).stdout.splitlines()
+        self.assertEqual(len(one), len(out.splitlines()) - 1)
+        self.assertEqual(one[-1], "2 smaller functions, 1.0 KiB together, not shown (--rows 0)")
+        stacks = self.profile("--rows", "1", "--leaks", file).stdout.splitlines()
+        self.assertEqual(stacks[-1], "1 smaller stack, 1.0 KiB together, not shown (--rows 0)")
 
     def test_the_peak(self) -> None:
         """Another function had most then, and one that holds something now held nothing."""
@@ -280,8 +284,8 @@ class Printed(Scratch):
         (self.folder / f"table.{table.pid}").unlink()
         other = self.start(*python, HAKMEM_PROFILE_FILE=str(self.folder / "heap"))
         deaf = self.start(*python, **preload, HAKMEM_PROFILE_FILE=str(self.folder / "heap"), HAKMEM_PROFILE_SIGNALS="off")
-        no_hakmem = "does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does"
-        idle = "took no memory beyond its caches within 0.2 s, so nothing was sampled (what it has: hakmem exec --profile -- "
+        no_hakmem = "does not run on HAKMEM: hakmem exec --watch -- PROGRAM starts one that does"
+        idle = "took no memory beyond its caches within 0.2 s, so nothing was sampled (what it has: hakmem exec --watch -- "
         for asked, said in ((plain, no_hakmem), (other, no_hakmem), (without, idle)):
             refusal = self.profile("--seconds", "0.2", str(asked.pid), status=2).stderr
             self.assertTrue(refusal.startswith(f"hakmem: process {asked.pid} {said}"), refusal)
@@ -511,7 +515,7 @@ class Estimates(unittest.TestCase):
         profile.period = 4096
         self.assertEqual(
             live_text(profile, " in use"),
-            "no block that was sampled is live: likely less than 12.0 KiB in use; ≈ 300 B ever, in ≈ 3",
+            "no block that was sampled is live: likely less than 12.0 KiB in use; ≈ 300 B (4 B to 14.9 KiB) ever, in ≈ 3",
         )
         self.assertEqual([line[:31] for line in sampling_lines(profile)][0], "one byte in 4.0 KiB is sampled:")
         self.assertEqual(counted_in_use(profile), None)

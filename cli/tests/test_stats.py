@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""`hakmem top`, also with --once: what a process shows of itself as it runs and after; one line where that fails."""
+"""`hakmem top --once`: what a process shows of itself as it runs and after; one line where that fails."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
-import time
 import unittest
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,7 +19,6 @@ from hakmem.reading.stats_page import COUNTER, EXTENT, HEADER, MAGIC, ROW, Exten
 from hakmem.watching.once import metric_name
 
 PYTHON = "/usr/bin/python3"
-PATIENCE_SECONDS = 30
 READY = "print('ready', flush=True); input()"
 IN_USE = "import ctypes; own = ctypes.CDLL(None).hak_bytes_in_use; own.restype = ctypes.c_size_t"
 
@@ -262,100 +259,6 @@ class Refused(Shown):
                       ("top", "--prometheus"), ("top", "--json"), ("top", "--once", "--json", "--prometheus", "1"), ("top", "--json", "1"),
                       ("top", "--prometheus", "1")):
             self.refused(*wrong)
-
-
-@unittest.skipIf(shutil.which("tmux") is None, "no tmux")
-class Top(Shown):
-    """On a terminal of tmux, whose screen is looked at."""
-
-    socket = "tmux"
-
-    def tmux(self, *words: str) -> str:
-        command = ["tmux", "-u", "-S", str(self.folder / self.socket), *words]
-        utf = clean_environment(LC_ALL="C.UTF-8")
-        return subprocess.run(command, env=utf, capture_output=True, text=True, check=False).stdout
-
-    def begin(self, pid: int, columns: int, lines: int = 40) -> None:
-        shell = f"{COMMAND} top {pid} --interval 0.2; echo status $?; exec sleep 60"
-        self.tmux("-f", "/dev/null", "new-session", "-d", "-x", str(columns), "-y", str(lines), shell)
-        self.addCleanup(self.tmux, "kill-server")
-
-    def screen(self, *wanted: str) -> str:
-        """Once all of that is to be seen."""
-        seen = ""
-        for _ in range(PATIENCE_SECONDS * 20):
-            seen = self.tmux("capture-pane", "-p")
-            if all(re.search(text, seen) for text in wanted):
-                return seen
-            time.sleep(0.05)
-        self.fail(f"{wanted} not on the screen:\n{seen}")
-
-    def test_what_is_on_the_screen(self) -> None:
-        work = "import time\nkept = []\nprint('ready', flush=True)\nwhile True:\n    kept += [bytes(2000)]; "
-        process = self.started(f"{work}time.sleep(0.0001)", count_calls="on", mode="evolving")
-        line_of(process)
-        self.begin(process.pid, 100)
-        rate = r"[1-9][\d,]*"
-        curve = r"resident \(kernel\).*[▁-█]{3}"
-        seen = self.screen(rf"allocations +{rate}", r"memory +MiB",
-                           r"live +[\d.]+ +█", r"less never touched +[\d.]+ ", "learner, evolving", curve)
-        self.assertIn(f"hakmem top {process.pid}  {PYTHON} -c", seen)
-        self.assertLessEqual(max(len(line) for line in seen.splitlines()), 100)
-        self.tmux("send-keys", "q")
-        self.assertNotIn("never touched", self.screen("status 0"))
-
-    def test_a_terminal_that_cannot_be_drawn_on(self) -> None:
-        for name in ("dumb", "unknown"):
-            self.socket = f"tmux-{name}"  # a server of its own: one that is ending may take the next session with it
-            self.tmux("-f", "/dev/null", "new-session", "-d", "-x", "150", f"TERM={name} {COMMAND} top 1; echo status $?; exec sleep 60")
-            self.addCleanup(self.tmux, "kill-server")
-            self.assertIn(f"TERM={name} is no terminal that top can draw on; hakmem top --once", self.screen("status 2"))
-            self.tmux("kill-server")
-
-    def test_sites_of_the_last_profile(self) -> None:
-        """It is read when it is there, and split live bytes; nothing is asked of the process."""
-        kept = "kept = [bytes(3000) for _ in range(9999)]"
-        process = self.started(f"{kept}; {READY}", profile_file=str(self.folder / "h"))
-        line_of(process)
-        self.begin(process.pid, 150)
-        self.assertNotIn("internal waste", self.screen(f"no profile yet; hakmem profile {process.pid}"))
-        os.kill(process.pid, signal.SIGUSR2)
-        seen = self.screen(r"[KM]iB +blocks +top sites, estimates from \d+ samples, of a profile \d+ s old",
-                           r"≈ [\d.,]+ +≈ [\d,]+ +\w+", r"internal waste +(0\.[1-9]|[1-9])")
-        self.assertNotIn("learner", seen)  # in the mode baseline
-        (self.folder / f"h.{process.pid}").write_bytes(b"nothing")
-        self.screen("no heap profile|no profile in pprof's format")
-
-    def test_narrow_and_not_counted_and_the_end(self) -> None:
-        process = self.started(READY)
-        line_of(process)
-        self.begin(process.pid, 60)
-        seen = self.screen("never touched", "not counted")
-        self.assertLessEqual(max(len(line) for line in seen.splitlines()), 60)
-        process.communicate("\n")
-        self.screen(f"process {process.pid} has ended\nstatus 0")
-
-    def test_a_small_terminal_says_what_it_leaves_out(self) -> None:
-        process = self.started(f"kept = [bytes(3000) for _ in range(9999)]; {READY}")
-        line_of(process)
-        for columns, lines, shown, left_out in (
-            (80, 24, ("live", "HAKMEM", "outside", "page faults", "big blocks' pages moved"), "details; q quits"),
-            (40, 12, ("resident", "live", "HAKMEM", "outside"), "part of memory, rates, details"),
-        ):
-            self.socket = f"tmux-{columns}"
-            self.begin(process.pid, columns, lines)
-            seen = self.screen(f"(?m)^left out: {left_out}$")
-            self.assertEqual([label for label in shown if not re.search(f"(?m)^{label}", seen)], [], seen)
-            for word in ("learn", "arms", "settled", "keep time", "price"):
-                self.assertNotIn(word, seen)
-
-    def test_ctrl_c(self) -> None:
-        process = self.started(READY)
-        line_of(process)
-        self.begin(process.pid, 80)
-        self.screen("never touched")
-        self.tmux("send-keys", "C-c")
-        self.screen("status 0")
 
 
 if __name__ == "__main__":

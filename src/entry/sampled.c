@@ -125,27 +125,32 @@ static HAK_NOINLINE void *sampled_slot(size_t n, double weight, const void *site
   return p;
 }
 
-/* True if the free of p will take the slow path: p has no class. A run for a sample has a class if the table of sites
- * is full. */
+/* True if the free of p will take the slow path: p has no class. A run for a sample has a class if there is no memory
+ * for the table of sites. */
 static bool is_seen(const void *p) { return hak_slow_class(p) == 0; }
+
+static void note_run(void *p, size_t n, size_t bytes, double weight, const void *site) {
+  if (HAK_LIKELY(is_seen(p))) note_sample(p, n, bytes, weight, site);
+  else hak_samples_lose();
+}
 
 void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site) {
   double weight = count_request(n);
   hak_slow_enter_for(n, NULL, site);
-  unsigned number = weight != 0 ? hak_site_of(site, hak_pace.frame) : hak_slow_site(n, site, hak_pace.frame);
+  unsigned number = weight != 0 ? hak_site_of_sampled(site, hak_pace.frame) : hak_slow_site(n, site, hak_pace.frame);
   void *p = hak_slow_run(n, align, zero, number);
   hak_slow_leave();
-  if (p != NULL && weight != 0 && is_seen(p)) note_sample(p, n, hak_slow_usable(p, site), weight, site);
+  if (p != NULL && weight != 0) note_run(p, n, hak_slow_usable(p, site), weight, site);
   return p;
 }
 
 static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site) {
   bool zero = false;
   hak_slow_enter_for(n, NULL, site);
-  void *p = hak_slow_run(n, 1, &zero, hak_site_of(site, hak_pace.frame));
+  void *p = hak_slow_run(n, 1, &zero, hak_site_of_sampled(site, hak_pace.frame));
   hak_slow_leave();
   if (p == NULL) return hak_slow_ask(n, site);
-  if (is_seen(p)) note_sample(p, n, hak_slow_usable(p, site), weight, site);
+  note_run(p, n, hak_slow_usable(p, site), weight, site);
   return p;
 }
 
@@ -187,8 +192,8 @@ static void note_resized(void *p, size_t n, size_t bytes, const void *site) {
   double weight = count_request(n);
   if (weight == 0) return;
   uint32_t run = hak_range_run_of(p);
-  if (run != HAK_NO_UNIT) hak_large_tell(run, p, hak_site_of(site, hak_pace.frame));
-  if (is_seen(p)) note_sample(p, n, bytes, weight, site);
+  if (run != HAK_NO_UNIT) hak_large_tell(run, p, hak_site_of_sampled(site, hak_pace.frame));
+  note_run(p, n, bytes, weight, site);
 }
 
 static void stay(const struct hak_sample *sample, void *p, size_t n) {

@@ -341,6 +341,13 @@ void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, un
   hak_count(added ? HAK_COUNTER_samples : HAK_COUNTER_samples_lost, 1);
 }
 
+void hak_samples_lose(void) {
+  hak_samples_lock();
+  hak_samples_file_lose();
+  hak_samples_unlock();
+  hak_count(HAK_COUNTER_samples_lost, 1);
+}
+
 static void count_brief(const struct hak_sample *sample) {
   struct hak_brief *brief = &sample->stack->brief;
   brief->blocks += sample->weight;

@@ -35,7 +35,7 @@
 #include "base/bits.h"
 #include "os/lock.h"
 
-enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 16, HAK_BACKTRACE_HEADS = 1 << 14 };
+enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 17, HAK_BACKTRACE_HEADS = 1 << 14 };
 
 struct hak_sums {
   double blocks, bytes, asked;
@@ -112,6 +112,9 @@ void hak_samples_miss(void);
 /* Adds a sampled block with this stack, until hak_samples_withdraw. in_use: bytes by the counters, with the block, if
  * these may be a new peak; else 0. */
 void hak_samples_add(const struct hak_sample *sample, const uint64_t *frames, unsigned depth, uint64_t in_use);
+
+/* Counts a sampled block that cannot be followed until its free, and so is in no profile. */
+void hak_samples_lose(void);
 
 /* Lock held, before a profile is written: what is in use now [bytes], by the counters, is the peak if more than at the
  * last one. Memory between two samples is seen by this alone. */

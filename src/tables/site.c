@@ -134,7 +134,7 @@ static bool search_is_due(void) { return hak_load(&g_sites.asked) - hak_load(&g_
 static bool is_full(void) { return hak_site_end() == HAK_SITES && hak_load(&g_sites.free) == 0 && !search_is_due(); }
 
 static size_t site_table_bytes(void) {
-  size_t bytes = HAK_SITES * sizeof(struct hak_site) + INDEX * sizeof(uint16_t);
+  size_t bytes = (HAK_SITE_REST + 1) * sizeof(struct hak_site) + INDEX * sizeof(uint16_t);
   return hak_round_up(bytes, hak_os_page_bytes());
 }
 
@@ -150,7 +150,7 @@ static bool map_sites_locked(void) {
   if (table == NULL) return false;
   *table = nobody;
   hak_store_release(&g_site_table, table);
-  hak_store_release(&g_sites.index, (uint16_t *)(table + HAK_SITES));
+  hak_store_release(&g_sites.index, (uint16_t *)(table + HAK_SITE_REST + 1));
   return true;
 }
 
@@ -245,6 +245,11 @@ unsigned hak_site_of(const void *address, const void *frame) {
   if (hak_load(&s->wide)) return at_depth(n, (uintptr_t)address, frame);
   if (HAK_UNLIKELY(hak_load(&s->count) % JUDGED_EVERY == JUDGED_EVERY - 1 && n != 0)) judge_site(s);
   return n;
+}
+
+unsigned hak_site_of_sampled(const void *address, const void *frame) {
+  unsigned n = hak_site_of(address, frame);
+  return n == 0 && hak_load_acquire(&g_sites.index) != NULL ? HAK_SITE_REST : n;
 }
 
 /* ---- lifetimes ---- */

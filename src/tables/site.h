@@ -31,7 +31,8 @@
 #include "os/lock.h"
 #include "tables/extents.h"
 
-enum { HAK_SITES = 6144, HAK_SITE_DEPTHS = 254 };
+/* HAK_SITE_REST: the record of sampled blocks whose sites have no room; it has no address, and is never found. */
+enum { HAK_SITES = 6144, HAK_SITE_REST = HAK_SITES, HAK_SITE_DEPTHS = 254 };
 static_assert(HAK_SITE_DEPTHS < UINT8_MAX, "hak_site.wide");
 
 /* Blocks are counted with their usable bytes, not with the requested bytes. Live: count - freed blocks, bytes -
@@ -65,6 +66,10 @@ void hak_site_extents(struct hak_extents *list);
 
 /* The number of the site with this return address; `frame`: the stack frame of the call. 0: no room. */
 unsigned hak_site_of(const void *address, const void *frame);
+
+/* The same of a sampled block, whose free has to find its sample: HAK_SITE_REST if there is no room, and 0 only without
+ * memory for the table. */
+unsigned hak_site_of_sampled(const void *address, const void *frame);
 
 /* True if most blocks of the site so far are still live and no block grew. */
 bool hak_site_lasts(unsigned site);

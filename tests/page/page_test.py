@@ -313,7 +313,7 @@ class Reading(Folder):
             self.assertRegex(self.text("#cards"), r"as sampled: \d+ KiB to [\d.]+ [KM]iB, from 9 samples")
             self.assertIn("\u2248 600 KiB in use", self.text('[data-node="0"]'))
             in_use, samples, ever, more, *_ = self.texts("#sites tbody tr:first-child .range")
-            self.assertRegex(in_use, r"^\d+ KiB to [\d.]+ [KM]iB$")
+            self.assertRegex(in_use, r"^\d+( KiB)? to [\d.]+ [KM]iB$")
             self.assertEqual((samples, ever, more), ("9 samples: a hint", "600 KiB to 1.6 MiB", "15 samples"))
             self.assertRegex(self.text("#sampling"), "^One byte in 64.0 KiB is sampled: .* less than 192 KiB may go unseen")
             self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
@@ -386,14 +386,23 @@ class Reading(Folder):
         self.assertIn("\u2212400 KiB in use, from 600 KiB to 200 KiB", self.text("#detail"))
         self.assertEqual(self.texts("section h2"), ["What grew and what shrank", "Places that ask for memory"])
 
+    def test_sizes_without_blocks_have_no_row(self) -> None:
+        profile = made([(["f"], (1, 1, 1, 1))])
+        profile.string_table.append("hakmem sizes: 64 1 64 1 64; 128 0 0 0 0; 256 4 1024 0 0; 512 2 1024 2 1024;")
+        profile.comment.append(len(profile.string_table) - 1)
+        self.page_of(data_of(profile))
+        self.assertEqual(self.texts("#sizes .row > :first-child"), ["\u2264 64 B", "\u2264 512 B"])
+        self.browser.click("[name=mode][value='1']")
+        self.assertEqual(self.texts("#sizes .row > :first-child"), ["\u2264 64 B", "\u2264 256 B", "\u2264 512 B"])
+
     def test_a_difference_of_samples_has_ranges(self) -> None:
         profiles = [made([(["a", "main"], (size << 10, 60, 1, 1))]) for size in (600, 700)]
         for profile in profiles:
             profile.period = 1 << 16
         self.page_of(self.difference(*profiles))
-        said = r"\u2212\d+ KiB to \+\d+ KiB, from \d+ samples in both; it may be chance"
+        said = r"\u2212\d+ to \+\d+ KiB, from \d+ samples in both; it may be chance"
         self.assertRegex(self.text("#cards"), said)
-        self.assertRegex(self.text("#sites tbody tr"), r"\u2248 \+100 KiB\u2212\d+ KiB to \+\d+ KiB\d+ samples; may be chance")
+        self.assertRegex(self.text("#sites tbody tr"), r"\u2248 \+100 KiB\u2212\d+ to \+\d+ KiB\d+ samples; may be chance")
 
     def test_a_click_zooms_and_the_top_box_zooms_out(self) -> None:
         stacks = [(["a", "main"], (600, 6, 1, 1)), (["b", "main"], (400, 4, 1, 1))]
@@ -476,15 +485,17 @@ class Reading(Folder):
         self.assertAlmostEqual(ends[1][1][0], ends[0][1][1], delta=2, msg="each begins where the one before ends")
 
     def test_a_large_profile_stays_usable(self) -> None:
-        stacks = [([f"leaf_{n}", f"middle_{n % 700}", f"upper_{n % 30}", "main"], (1000 + n % 9000, 1, 2000, 2))
-                  for n in range(50_000)]
+        """10 GiB in 100,000 places: what it takes to open is bounded by bytes and nodes, not by places."""
+        stacks = [([f"leaf_{n}", f"middle_{n % 700}", f"upper_{n % 30}", "main"], (102_400 + n % 9000, 1, 200_000, 2))
+                  for n in range(100_000)]
         data = data_of(made(stacks))
         self.assertLessEqual(len(data["flame"]["depth"]), 20_000)
-        self.page_of(data)
-        self.assertIn("are not drawn", self.text("#pruned"))
-        self.assertIn("left out", self.text("#rest"))
+        for size in (PHONE, DESK):
+            self.page_of(data, size)
+            self.assertRegex(self.text("#pruned"), r"^[\d,]+ branches with less than .* of the bytes each, [\d.]+ GiB together, are not")
+            self.assertRegex(self.text("#rest"), r"^99,[\d,]+ smaller places, 9\.\d GiB together, are left out of this page\.$")
+            self.assertLess(self.browser.value("document.querySelectorAll('*').length"), 2_000)
         self.assertLess((self.folder / "page.html").stat().st_size, 1 << 20)
-        self.assertLess(self.browser.value("document.querySelectorAll('*').length"), 10_000)
         self.browser.click('[aria-label^="upper_7,"]')
         self.assertIn("upper_7", self.text("#detail"))
 
@@ -494,7 +505,10 @@ class Reading(Folder):
         done = report(pid, "--seconds", "0.3", "-o", page)
         self.assertEqual((done.status, done.errors), (0, ""))
         self.browser.open(page, *DESK)
+        self.assertEqual(self.texts("nav a")[:3], ["What RSS is made of", "Timeline", "Who holds it"])
         self.assertEqual(len(self.texts("#timeline polyline")), 3)
+        self.assertRegex(self.text("#resident"), r"^\d+\.\d MiB$")
+        self.assertTrue(self.browser.value("document.querySelector('.tools').nextElementSibling.id === 'flame'"))
         live = self.text("#counted")  # exactly, and once more as parts and as the curve's end
         self.assertIn(f"live blocks: {live} (", self.text("#timeline"))
         self.assertIn(f"({self.browser.value(f'{BAR_BYTES}.slice(0, 2).reduce((a, b) => a + b)'):,} B) in use by", done.output)

@@ -24,10 +24,12 @@
 #define _Noreturn [[noreturn]]
 #endif
 extern "C" {
+#include "entry/sampled.h"
 #include "entry/thread.h"
 #include "record/profile_ages.h"
 #include "record/profile_samples.h"
 #include "tables/counters.h"
+#include "tables/site.h"
 }
 
 namespace {
@@ -163,6 +165,26 @@ TEST(Profile, EachBlockIsFollowedToItsEnd) {
   heap.end();
   EXPECT_NEAR(sampled().blocks, 0, 1e-3);
   EXPECT_EQ(hak_bytes_in_use(), before);
+}
+
+/* Runs of pages carry the number of their site, and the table of sites has room for HAK_SITES. */
+TEST(Profile, BlocksOfMoreSitesThanTheTableHasAreFollowedToo) {
+  ASSERT_EQ(hak_profile_start(1), 0);
+  enum { SITES = HAK_SITES + 2000, BYTES = HAK_SLAB_MAX + 100 };
+  std::vector<void *> blocks;
+  for (uintptr_t n = 1; n <= SITES; n++) {
+    hak_pace.frame = __builtin_frame_address(0);
+    blocks.push_back(hak_sampled_malloc(BYTES, reinterpret_cast<const void *>(4096 * n)));
+    ASSERT_NE(blocks.back(), nullptr);
+  }
+  EXPECT_GT(hak_counter_value(HAK_COUNTER_sites_lost), 0u) << "the table was full";
+  EXPECT_NEAR(sampled().blocks, SITES, 1e-3);
+  EXPECT_NEAR(sampled().asked, double{SITES} * BYTES, 1);
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_samples_lost), 0u);
+  EXPECT_LE(hak_site_end(), unsigned{HAK_SITES});
+  for (void *p : blocks) hak_free(p);
+  EXPECT_NEAR(sampled().blocks, 0, 1e-3);
+  EXPECT_EQ(g_site[HAK_SITE_REST].count, g_site[HAK_SITE_REST].freed);
 }
 
 TEST(Profile, EachBlockIsFollowedToItsEndInManyThreads) {

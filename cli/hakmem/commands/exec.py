@@ -30,6 +30,9 @@ COMMAND = Command(
                "--profile=FILE: the profile goes there. Default: PROGRAM.PID.heap.pb.gz. Of a script that only runs a "
                "program it is that program's.", "[=FILE]", optional=True),
         Option(("--children",), "With --profile: a file for each other process that the program started, too."),
+        Option(("--watch",), "It keeps what cannot be had afterwards: samples with their stacks from the first block on, and "
+               "those of the peak, in FILE.PID, which hakmem top, profile and report read of its PID, also after its end. "
+               "Default of FILE: PROGRAM.watch. Its children have one each.", "[=FILE]", optional=True),
         SETTING, BUILD, LIBRARY,
     ),
     (PROGRAM,),

@@ -63,7 +63,10 @@ COMMAND = Command(
     neither stopped nor written to. Started with HAKMEM_STATS_FILE=FILE it writes FILE.PID anew as it works, which is
     read instead; with HAKMEM_PROFILE_FILE, too, the top sites of the profile that it wrote last are shown. The parts of
     its resident memory are from the kernel's pagemap and smaps. What a small terminal has no room for is named in the
-    last line. The learner is shown in the modes that learn. Keys: q quits.
+    last line. The learner is shown in the modes that learn.
+
+    Keys: q quits, ? lists all. Arrows and the wheel scroll; Tab, a number or a click on a section's name shows it alone,
+    and Escape all again; a click on a column of figures orders by it, one on a row shows the whole row.
 
     With --once every counter is printed, also of a process that has ended: by its file. It needs no terminal.
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -11,12 +10,10 @@ from hakmem.base.figures import bytes_text
 from hakmem.explaining.holders import Estimate
 from hakmem.explaining.limits import value_text
 from hakmem.explaining.look import Look
-from hakmem.process.executable import MUSL
 from hakmem.reading.estimate import range_text, samples_text
+from hakmem.reading.start_line import start_line
 
 ROWS = 3  # of a list that could be long
-STACKS_COMMAND = "hakmem exec --profile -- PROGRAM"
-STACKS_OF_MUSL = "hakmem exec --set profile=on -- PROGRAM"  # --profile watches by programs of glibc
 TRIM = "malloc_trim(0) in the program (or hak_trim(0))"
 
 
@@ -48,15 +45,9 @@ def estimate_text(look: Look, size: Estimate) -> str:
     return f"{text}: a hint, no more" if size.is_hint else text
 
 
-def is_of_musl(look: Look) -> bool:
-    """By the file of its libc, which is its dynamic linker, too."""
-    names = {os.path.basename(each.path) for each in look.modules}
-    return any(name == "libc.so" or name.startswith(MUSL) for name in names)
-
-
 def stacks_command(look: Look) -> str:
-    """What starts such a program with stacks of its blocks."""
-    return STACKS_OF_MUSL if is_of_musl(look) else STACKS_COMMAND
+    """What starts it again with stacks of its blocks."""
+    return start_line(look.pid)
 
 
 def age_text(seconds: float) -> str:

@@ -22,7 +22,6 @@ from hakmem.base.console import stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
-from hakmem.profiling.from_outside import start_line
 from hakmem.profiling.profile import (
     FRAMES_SHOWN,
     Wishes,
@@ -47,10 +46,10 @@ from hakmem.reading.estimate import (
     is_sampled,
     range_of,
     sampling_lines,
-    sum_of,
     whole_evidence,
 )
 from hakmem.reading.pprof import columns, read
+from hakmem.reading.start_line import start_line
 from hakmem.reading.scale import hindrance, is_exact, scale, scale_of, unscaled
 from hakmem.reading.symbols import Frame, Names, asking, root_before
 
@@ -65,8 +64,7 @@ class Side(NamedTuple):
     evidence: Evidence = NOTHING
 
     def plus(self, other: Side) -> Side:
-        evidence = sum_of((self.evidence, other.evidence))
-        return Side(self.size + other.size, self.blocks + other.blocks, evidence)
+        return Side(self.size + other.size, self.blocks + other.blocks, self.evidence.plus(other.evidence))
 
 
 @dataclass

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment, sum_of
+from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment
 from hakmem.reading.pprof import columns, text_of
 from hakmem.reading.symbols import Names, is_interpreter
 
@@ -54,7 +54,7 @@ class Proofs(NamedTuple):
     brief: Evidence = NOTHING
 
     def plus(self, other: Proofs) -> Proofs:
-        return Proofs(*(sum_of(pair) for pair in zip(self, other)))
+        return Proofs(*(one.plus(more) for one, more in zip(self, other)))
 
 
 class Functions:
@@ -178,24 +178,31 @@ def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int
     return groups
 
 
-def grown(stacks: Stacks, share: float) -> Optional[tuple[list[Node], int]]:
-    """Nodes, each behind the one that it is called by, and how many were too small. None: they are too many."""
+def grown(stacks: Stacks, share: float) -> Optional[tuple[list[Node], list[list[int]]]]:
+    """Nodes, each behind the one that it is called by, and the sums of those that were too small. None: they are too
+    many."""
     every = range(len(stacks.values))
     first = WIDTHS if stacks.are_of_two else 0
     least = [share * value for value in sums_of(stacks, every)[first : first + BYTES]]
     nodes: list[Node] = []
-    dropped, waiting = 0, [(-1, 0, list(every))]
+    dropped: list[list[int]] = []
+    waiting = [(-1, 0, list(every))]
     while waiting:
         function, depth, members = waiting.pop()
         values = sums_of(stacks, members)
         if depth and not any(value and value >= bound for value, bound in zip(values[first:], least)):
-            dropped += 1
+            dropped.append(values[first : first + BYTES])
             continue
         nodes.append(Node(function, depth, values, lines_of(stacks, depth, members)))
         if len(nodes) > NODES_MOST:
             return None
         waiting.extend((below, depth + 1, group) for below, group in called_below(stacks, depth, members).items())
     return nodes, dropped
+
+
+def added(rows: Iterable[list[int]]) -> list[int]:
+    """[bytes] In use, ever, and at the peak; of two profiles the larger one of each."""
+    return [sum(column) for column in zip(*rows)] or [0] * BYTES
 
 
 def flame_of(stacks: Stacks) -> dict[str, Any]:
@@ -210,7 +217,7 @@ def flame_of(stacks: Stacks) -> dict[str, Any]:
         "width": [[node.values[WIDTHS + n] for node in nodes] for n in range(BYTES)],
     } if stacks.are_of_two else {}
     return two | {
-        "share": share, "left_out": dropped, "function": [node.function for node in nodes],
+        "share": share, "left_out": len(dropped), "left_bytes": added(dropped), "function": [node.function for node in nodes],
         "depth": [node.depth for node in nodes], "lines": [node.lines for node in nodes],
         "values": [[node.values[n] for node in nodes] for n in range(DRAWN)],
     }
@@ -275,8 +282,10 @@ def sites_of(stacks: Stacks) -> dict[str, Any]:
         if places:
             sites[asking_place(places, for_others, interpreter, interpreted)].add(places, values, proofs)
     kept = kept_sites(sites)
+    first = WIDTHS if stacks.are_of_two else 0
+    others = (site.values[first : first + BYTES] for place, site in sites.items() if place not in kept)
     return {
-        "left_out": len(sites) - len(kept),
+        "left_out": len(sites) - len(kept), "left_bytes": added(others),
         "rows": [
             [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1]),
              site.proofs]

@@ -9,21 +9,16 @@ line is told.
 
 from __future__ import annotations
 
-import os
-import shlex
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
 from hakmem.base.errors import Refusal
-from hakmem.base.exit import printable
 from hakmem.reading.asking import sampled
 from hakmem.reading.memory_profile import mark_of, profile_in_memory
+from hakmem.reading.start_line import start_line
 
 SECONDS = 10.0  # without --seconds
-WORDS_MOST = 160  # letters of a command that is told
-NAME_MOST = 15  # letters of a program's name that the kernel keeps
 
 
 class Outside(NamedTuple):
@@ -31,30 +26,6 @@ class Outside(NamedTuple):
     profile: Any
     seconds: float  # for which it sampled; 0: it samples by itself, since it began or was told to
     sampled: bool  # else it came to no slow path meanwhile
-
-
-def program_of(pid: int) -> str:
-    """As it was called, or its file where the kernel cut that off."""
-    name = Path(f"/proc/{pid}/comm").read_text("utf-8", "replace").strip()
-    return name if 0 < len(name) < NAME_MOST else os.readlink(f"/proc/{pid}/exe")
-
-
-def words_of(pid: int) -> list[str]:
-    """Of its command. Of one that shows a title there the program, and dots for what cannot be known."""
-    try:
-        words = [os.fsdecode(word) for word in Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0").split(b"\0")]
-        title = len(words) == 1 and (" " in words[0] or not words[0])
-        return [program_of(pid), "..."] if title else words
-    except OSError:
-        return ["PROGRAM", "..."]
-
-
-def start_line(pid: int) -> str:
-    """What starts it with all of it in the profile."""
-    words = [word if word == "..." else shlex.quote(word) for word in words_of(pid)]
-    text = " ".join(words)
-    told = text.isprintable() and len(text) <= WORDS_MOST
-    return f"hakmem exec --profile -- {text if told else f'{printable(words[0])} ...'}"
 
 
 def take(pid: int, seconds: float, meanwhile: Optional[Callable[[float], None]] = None) -> Outside:

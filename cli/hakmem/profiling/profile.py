@@ -21,7 +21,7 @@ from hakmem.base.atomic_write import refuse_unless_writable
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
-from hakmem.base.figures import bytes_text, time_text
+from hakmem.base.figures import bytes_text, counted as number_of, time_text
 from hakmem.profiling.columns import print_columns
 from hakmem.reading.estimate import (
     EVER,
@@ -42,7 +42,6 @@ from hakmem.reading.estimate import (
     range_text,
     sampling_lines,
     size_about,
-    sum_of,
     whole_evidence,
 )
 from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, root_of, why_forbidden
@@ -124,7 +123,7 @@ def has_tables(pid: int) -> bool:
 def refuse_unless_served(pid: int) -> None:
     refuse_if_gone(pid)
     if not is_served(pid):
-        raise Refusal(f"process {pid} does not run on HAKMEM: hakmem exec --profile -- PROGRAM starts one that does")
+        raise Refusal(f"process {pid} does not run on HAKMEM: hakmem exec --watch -- PROGRAM starts one that does")
 
 
 def writes_profile(pid: int) -> bool:
@@ -229,11 +228,11 @@ def rows_of(profile: Any, names: Names, moment: Moment = NOW) -> dict[str, Row]:
         for function in {frame.row() for frame in frames}:
             row = rows.setdefault(function, Row([0] * width, [0] * width))
             row.cum = [a + b for a, b in zip(row.cum, sample.value)]
-            row.cum_evidence = sum_of((row.cum_evidence, evidence))
+            row.cum_evidence = row.cum_evidence.plus(evidence)
         if frames:
             row = rows[asking(frames).row()]
             row.flat = [a + b for a, b in zip(row.flat, sample.value)]
-            row.evidence, row.ever = sum_of((row.evidence, evidence)), sum_of((row.ever, ever))
+            row.evidence, row.ever = row.evidence.plus(evidence), row.ever.plus(ever)
     return rows
 
 
@@ -267,13 +266,13 @@ def live_text(profile: Any, live: str, moment: Moment = NOW) -> str:
     at, sums, period = columns(profile), totals(profile), int(profile.period)
     evidence, size = whole_evidence(profile, moment), sums[at[moment.space]]
     about, blocks = size_about(size, evidence, period), blocks_about(sums[at[moment.objects]], period)
-    ever = f"{bytes_text(sums[at['alloc_space']])} ever, in {blocks_about(sums[at['alloc_objects']], period)}"
-    ever += rate_text(profile, sums[at["alloc_space"]])
+    ever = f"{size_about(sums[at['alloc_space']], whole_evidence(profile, EVER), period)} ever, in "
+    ever += blocks_about(sums[at["alloc_objects"]], period) + rate_text(profile, sums[at["alloc_space"]])
     if is_sampled(profile) and not size:
         words = {NOW: "is live", PEAK: "was live at the peak"}.get(moment, "was temporary")
         none = f"no block that was sampled {words}" if sums[at["alloc_space"]] else "no block was sampled"
-        return f"{none}: {about}{live}" + (f"; ≈ {ever}" if sums[at["alloc_space"]] else "")
-    return f"{about}{live} in {blocks} {'block' if sums[at[moment.objects]] == 1 else 'blocks'}{from_samples(size, evidence, period)}; {'≈ ' * is_sampled(profile)}{ever}"
+        return f"{none}: {about}{live}" + (f"; {ever}" if sums[at["alloc_space"]] else "")
+    return f"{about}{live} in {blocks} {'block' if sums[at[moment.objects]] == 1 else 'blocks'}{from_samples(size, evidence, period)}; {ever}"
 
 
 def rate_text(profile: Any, size: int) -> str:
@@ -334,6 +333,15 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
         ) for function, row in rows[: wishes.rows or None]
     ]
     print_columns(heads, cells, ("ever", f"blocks {moment.live}", "share", "with callees", "samples", "range (95 %)"))
+    say_more([row.flat[column] for _, row in rows[wishes.rows:] if wishes.rows], "function", wishes.by, profile)
+
+
+def say_more(sizes: list[int], what: str, by: str, profile: Any) -> None:
+    """How many rows are not shown, and what they have together."""
+    if sizes:
+        about = "≈ " * is_sampled(profile) + size_text(by, sum(sizes))
+        text = f"{number_of(len(sizes), f'smaller {what}', f'smaller {what}s')}, {about} together, not shown (--rows 0)"
+        stdout_console().print(text, markup=False, highlight=False)
 
 
 def with_range(name: str, value: int, evidence: Evidence, period: int) -> str:
@@ -397,6 +405,8 @@ def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -
     if wishes.leaks:
         for line in leak_lines(profile, names, wishes):
             console.print(line, markup=False, highlight=False)
+        rest = leaks_of(profile, wishes.moment)[wishes.rows:] if wishes.rows else []
+        say_more([sample.value[columns(profile)[wishes.moment.space]] for sample, _ in rest], "stack", NOW.space, profile)
     elif profile.sample:
         print_top(profile, names, wishes)
     say_stale(names)
@@ -422,7 +432,8 @@ def show_file(file: Path, wishes: Wishes) -> None:
 
 
 def show_process(pid: int, wishes: Wishes) -> None:
-    from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, start_line, take
+    from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, take
+    from hakmem.reading.start_line import start_line
 
     if (file := kept_by(pid)) is not None:
         show_file(file, wishes)

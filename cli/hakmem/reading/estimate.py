@@ -28,7 +28,8 @@ PERIODS_SEEN = 3
 FEW, SEEN_SHARE = 10, 0.9  # samples: what rests on fewer is a hint, unless so much of it is of these blocks themselves
 IN_USE = "hakmem: bytes in use, counted: "
 AT_PEAK = re.compile(r"hakmem: bytes in use at the peak, counted: ([0-9]{1,20}), ([0-9]{1,20}) ns after the first sample")
-WIDTH, DIGITS_MOST = 3, 20
+DIGITS_MOST, STEPS = 20, 40
+TOLD = re.compile(r"(?<=[:;]) ([0-9]{1,20}) ([0-9]{1,20}) ([0-9]{1,20});")
 
 
 class Moment(NamedTuple):
@@ -65,6 +66,12 @@ class Evidence(NamedTuple):
     variance: float  # of what they stand for
     whole: Optional[Whole] = None  # of a scaled profile
 
+    def plus(self, other: Evidence) -> Evidence:
+        if not other.samples and (self.whole or not other.whole):
+            return self
+        samples, seen, variance = self.samples + other.samples, self.seen + other.seen, self.variance + other.variance
+        return Evidence(samples, seen, variance, self.whole or other.whole)
+
 
 NOTHING = Evidence(0, 0, 0.0)
 
@@ -78,8 +85,7 @@ def is_sampled(profile: Any) -> bool:
 
 def told_rows(profile: Any, head: str) -> list[list[int]]:
     texts = [text_of(profile, number) for number in profile.comment]
-    parts = (part.split() for text in texts if text.startswith(head) for part in text[len(head):].split(";"))
-    return [[int(word) for word in part] for part in parts if len(part) == WIDTH and all(map(is_number, part))]
+    return [list(map(int, row)) for text in texts if text.startswith(head) for row in TOLD.findall(text, len(head) - 1)]
 
 
 def is_number(word: str) -> bool:
@@ -100,8 +106,21 @@ def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
     """As if all blocks were alike. A request of n bytes is counted as n + 16."""
     if not blocks or not size:
         return NOTHING
+    if blocks < FEW:
+        return by_whole_samples(size, blocks, asked / size, period)
     each, chance = size / blocks, -math.expm1(-(asked / blocks + 16) / period)
     return Evidence(max(1.0, blocks * chance), blocks * chance * each, blocks * each * each * (1 - chance) / chance)
+
+
+def by_whole_samples(size: int, blocks: int, part: float, period: int) -> Evidence:
+    """The same of few blocks, as 1.2 blocks are told as 1: so many samples of blocks that stand for these bytes together.
+    part: of a block's bytes that was asked for."""
+    each = size / blocks
+    samples = max(1, round(blocks * -math.expm1(-(part * each + 16) / period)))
+    for _ in range(STEPS):
+        chance = -math.expm1(-(part * each + 16) / period)
+        each = size / samples * chance
+    return Evidence(samples, samples * each, samples * each * each * (1 - chance) / (chance * chance))
 
 
 def has_moment(profile: Any, moment: Moment) -> bool:

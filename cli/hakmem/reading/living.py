@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from pathlib import Path
 
@@ -45,6 +46,17 @@ def root_of(pid: int) -> str:
         return root if mounts[0] != mounts[1] or not os.path.samefile(root, "/") else ""
     except OSError:
         return ""
+
+
+def maps_of(pid: int) -> str:
+    """/proc/PID/maps, with paths as the process has them: of one in a chroot the kernel says them from its namespace's root.
+    An OSError is the caller's."""
+    text = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
+    try:
+        root = os.readlink(f"/proc/{pid}/root")
+    except OSError:
+        return text
+    return text if root == "/" else re.sub(rf"(?m)^((?:\S+ ){{5}} *){re.escape(root)}(?=/)", r"\1", text)
 
 
 def why_gone(pid: int) -> str | None:

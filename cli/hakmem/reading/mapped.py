@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, why_forbidden
+from hakmem.reading.living import facts_of, gone, maps_of, own_numbers, refuse_if_gone, why_forbidden
 
 
 def number_of(asked: str) -> int | None:
@@ -69,7 +69,7 @@ def find_mapped(pid: int, magic: bytes) -> tuple[Path, str, str] | None:
     """
     refuse_if_gone(pid)
     try:
-        maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
+        maps = maps_of(pid)
         numbers, users = own_numbers(pid), users_of(pid)
     except PermissionError:
         raise Refusal(why_forbidden(pid, attached=False)) from None

@@ -23,7 +23,7 @@ from hakmem.reading.table_file import IMAGES_MOST, PLACE_FRAME, TYPES_NOW, Build
 from hakmem.reading.tables import Area, Changed, Memory, Tables, notes_of
 
 TRIES = 10
-STACKS_MOST, DEPTH_MOST = 1 << 16, 128  # src/record/profile_samples.h
+STACKS_MOST, DEPTH_MOST = 1 << 17, 128  # src/record/profile_samples.h
 GNU, BUILD_ID, ID_MOST = b"GNU\0", 3, 32
 Sums = tuple[float, float, float]  # blocks, bytes, bytes asked for
 

@@ -100,7 +100,8 @@ def hindrance(profile: Any, moment: Moment) -> Optional[str]:
     goal, found = counted_at(profile, moment), told(profile, moment)
     if goal is None or found is None or is_exact(profile, moment):
         return ""
-    size = sum(sample.value[columns(profile)[moment.space]] for sample in profile.sample)
+    column = columns(profile)[moment.space]
+    size = sum(sample.value[column] for sample in profile.sample)
     why = what_is_missing(profile, moment) or what_does_not_fit(size, sum_of(found), goal, int(profile.period))
     return why or None
 

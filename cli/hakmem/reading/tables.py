@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from hakmem.base.errors import Refusal
-from hakmem.reading.living import gone, refuse_if_gone, why_forbidden
+from hakmem.reading.living import gone, maps_of, refuse_if_gone, why_forbidden
 
 VERSION = 7
 OWNER = b"HAKMEM\0"
@@ -94,7 +94,7 @@ class Memory:
         self.pid = pid
         refuse_if_gone(pid)
         try:
-            self.maps = Path(f"/proc/{pid}/maps").read_text("utf-8", "replace")
+            self.maps = maps_of(pid)
             self.file = os.open(f"/proc/{pid}/mem", (os.O_RDWR if written else os.O_RDONLY) | os.O_CLOEXEC)
         except PermissionError:
             raise Refusal(why_forbidden(pid)) from None

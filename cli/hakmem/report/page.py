@@ -68,6 +68,7 @@ from hakmem.reading.estimate import (
 from hakmem.reading.living import root_of
 from hakmem.reading.memory import Waterfall, waterfall_of
 from hakmem.reading.pprof import columns, read, text_of
+from hakmem.reading.start_line import start_line
 from hakmem.reading.scale import MOMENTS, hindrance, scale_of, scale_text, scaled
 from hakmem.reading.symbols import Names, root_before
 from hakmem.report.ages import ages_of
@@ -274,7 +275,9 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
         data["facts"]["counted"] = waterfall.live  # as the parts have it, and the end of the timeline
         end_with(timeline, waterfall)
     parts = waterfall_parts(waterfall) if waterfall is not None else None
-    return data | {"timeline": timeline, "waterfall": parts, "missing": MISSING | {"waterfall": why}}, profile, names
+    missing = MISSING | {"waterfall": why, "ages": f"Not known of this process; its own profile has them: "
+                         f"{start_line(pid, '--set profile_file=FILE')}."}
+    return data | {"timeline": timeline, "waterfall": parts, "missing": missing}, profile, names
 
 
 def default_output(data: dict[str, Any]) -> Path:

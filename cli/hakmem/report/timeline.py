@@ -56,9 +56,9 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     pause = max(PAUSE_SECONDS, seconds / POINTS_MOST, REST * looked if page is not None and page.in_memory else 0)
     start = time.monotonic()
     points = [point(pid, 0, page is not None)]
-    while (left := start + seconds - time.monotonic()) > 0:
-        show_progress(f"watches process {pid}: {left:.0f} s left")
-        time.sleep(min(pause, left))
+    while (left := start + seconds - time.monotonic()) > 0 or (seconds and len(points) == 1):  # a look may take as long
+        show_progress(f"watches process {pid}: {max(0.0, left):.0f} s left")
+        time.sleep(max(0.0, min(pause, left)))
         points.append(point(pid, time.monotonic() - start, page is not None))
     show_progress("")
     return {"points": points, "note": f"Only what is resident is known: {why}" if page is None else ""}

@@ -2,6 +2,7 @@
 """`hakmem exec`: runs a program once on HAKMEM, by becoming it.
 
     this process --execve--> the program                            its number, terminal and status are the program's
+                                                                    with --watch: it keeps its samples in FILE.<pid>
                  --execve--> hak_attend --fork--> the program       with --stats: a summary on stderr when it has ended
                                         \\---> exec_profile.py       with --profile: what its table of samples says
 
@@ -27,6 +28,8 @@ from hakmem.process.preload import callers_preloads, is_allocator, preload_value
 from hakmem.process.preloadable import is_built_for_musl, is_for_musl, is_program_of_musl, library_for, refuse_unless_served
 
 PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
+TABLE_VARIABLE = "HAKMEM_PROFILE_TABLE"
+NAME_BYTES = 200  # of 255: a number comes after it
 IGNORED_BY_PYTHON = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
@@ -40,6 +43,7 @@ class Order(NamedTuple):
     build: Optional[Path] = None
     library: Optional[Path] = None
     children: bool = False  # with --profile: a file for each of them, too
+    watch: Optional[str] = None  # a file, whose name gets the process's number; "": by the program's name
 
 
 # ---- settings ----
@@ -142,17 +146,31 @@ def with_period(variables: Mapping[str, str]) -> dict[str, str]:
     return {PERIOD_VARIABLE: PERIOD, **variables}
 
 
+def watching(order: Order) -> dict[str, str]:
+    """Of a process that may be asked later, whatever folder it works in then."""
+    if order.watch is None:
+        return {}
+    if order.profile is not None:
+        raise Refusal("--watch or --profile, one of them: with --watch the process is asked while it runs, by its number")
+    path = Path(order.watch or os.fsdecode(os.fsencode(Path(order.command[0]).name)[:NAME_BYTES]) + ".watch").absolute()
+    refuse_unless_written(path, "--watch")
+    return {TABLE_VARIABLE: str(path)}
+
+
+def refuse_unless_written(path: Path, option: str) -> None:
+    if path.is_dir():
+        raise Refusal(f"{option}={path}: a folder; name a file")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise Refusal(f"{path.parent}: a profile cannot be written there")
+
+
 def check_profile(file: str) -> None:
     """Before the program runs for hours."""
     from importlib.util import find_spec
 
     if any(find_spec(name) is None for name in ("google", "rich", "elftools")):
         raise needs("exec --profile")
-    path = Path(file or "x")
-    if path.is_dir():
-        raise Refusal(f"--profile={file}: a folder; name a file")
-    if not os.access(path.parent, os.W_OK | os.X_OK):
-        raise Refusal(f"{path.parent}: a profile cannot be written there")
+    refuse_unless_written(Path(file or "x"), "--profile")
 
 
 def attending(order: Order, attendant: Path) -> list[str]:
@@ -183,8 +201,8 @@ def execute(order: Order) -> NoReturn:
     elif order.children:
         raise Refusal("--children goes with --profile")
     check_settings(settings, find_library(order.build, None) if is_for_musl(library) else library)
-    variables = base | variables_of(settings)
-    if order.profile is not None:
+    variables = base | watching(order) | variables_of(settings)
+    if order.profile is not None or order.watch is not None:
         variables = with_period(variables)
     file = found_file(name)
     if not order.stats and order.profile is None:

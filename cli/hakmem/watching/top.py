@@ -2,25 +2,20 @@
 """`hakmem top`: a live view of a process, from the page that it keeps or its memory, and what the kernel says of it.
 
     every second: page, /proc/PID/smaps, pagemap and stat -> waterfall, rates since the last look -> the screen, anew
+    keys and clicks (terminal.py, controls.py)            -> sections, order, scrolled -> the screen, anew
     q, Ctrl-C or the end of the process                   -> the screen as it was before
 """
 
 from __future__ import annotations
 
 import os
-import select
-import signal
 import sys
-import termios
 import time
-import tty
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Any, Optional
 
+from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
@@ -33,9 +28,12 @@ from hakmem.reading.find_page import page_of_process
 from hakmem.reading.living import gone, why_gone
 from hakmem.reading.memory import Waterfall, waterfall_from
 from hakmem.reading.resident import mappings_of
+from hakmem.reading.start_line import start_line
 from hakmem.reading.stats_page import Page, age_ns
+from hakmem.watching.controls import Controls
 from hakmem.watching.layout import Cell, Section, screen
 from hakmem.watching.once import resident_bytes
+from hakmem.watching.terminal import Ended, Input, events_until, own_terminal
 from hakmem.watching.top_memory import NS_PER_SECOND, facts_text, memory_section
 from hakmem.watching.top_sites import LastProfile, last_profile, sites_section
 
@@ -87,10 +85,6 @@ class View:
         if len(self.looks) < 2 or self.looks[-1].at <= self.looks[-2].at:
             return None
         return (values[1] - values[0]) / (self.looks[-1].at - self.looks[-2].at)
-
-
-class Ended(Exception):
-    """Of the process, or by whoever watches it."""
 
 
 # ---- looking ----
@@ -147,7 +141,7 @@ def rates_section(view: View) -> Section:
             continue
         then, now = (sum_of(each.page, names) // size for each in (before, last))
         rows.append((label, rate_text(view.rate((then, now))), f"{now:,}"))
-    return Section("rates", rows, ("rates", "a second", "in all"), "lrr")
+    return Section("rates", rows, ("rates", "a second", "in all"), "lrr", (1, 2))
 
 
 def rate_text(rate: Optional[float]) -> str:
@@ -177,15 +171,18 @@ def paid_text(page: Page) -> str:
     return f"{paid / base:.2f} × the price's own keep times" if base else "nothing yet"
 
 
-def details_section(look: Look) -> Section:
+def details_section(view: View) -> Section:
+    look = view.looks[-1]
     page, memory = look.page, look.memory
     mapped, threads, big = (page.value(name) for name in ("mapped", "threads", "big_blocks"))
     lines = [f"address space: {bytes_text(mapped)}; threads: {threads:,}; live big blocks: {big:,}", facts_text(memory),
              f"huge pages: {memory.huge_text}"]
     if not page.value("counted"):
-        lines.append("count_calls=on counts allocations and frees")
+        lines.append(f"calls are counted by: {start_line(view.pid, '--set count_calls=on')}")
     if page.in_memory:
         lines.append(f"read from its memory; what it takes from now on: hakmem profile {page.pid}")
+    if view.last.file is None:
+        lines.append(f"sites of all its blocks, and the peak, by: {start_line(view.pid)}")
     if mode_of(page) not in UNLEARNING:
         price, cost, least = page.value("price"), page.value("cost_page"), bytes_text(page.value("threshold"))
         lines.append(f"waits paid: {paid_text(page)}")
@@ -198,7 +195,7 @@ def sections(view: View, columns: int) -> list[Section]:
     last, residents = view.looks[-1], [each.memory.rss for each in view.looks]
     found = (
         memory_section(last.memory, residents, columns), sites_section(view.last, view.pid), rates_section(view),
-        learner_section(last.page), details_section(last),
+        learner_section(last.page), details_section(view),
     )
     return [section for section in found if section is not None]
 
@@ -218,40 +215,31 @@ def heading(view: View, columns: int) -> Text:
 
 # ---- the terminal ----
 
-STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
-def end_at(_number: int, _frame: FrameType | None) -> None:
-    raise Ended
-
-
-@contextmanager
-def own_terminal() -> Iterator[None]:
-    """Keys come one by one, and signals raise Ended; both as before at the end."""
-    before = termios.tcgetattr(sys.stdin.fileno())
-    handlers = {number: signal.signal(number, end_at) for number in STOPS}
-    tty.setcbreak(sys.stdin.fileno())
-    try:
-        yield
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        termios.tcsetattr(sys.stdin.fileno(), termios.TCSADRAIN, before)
-
-
-def wait_or_quit(seconds: float) -> None:
-    ready, _, _ = select.select([sys.stdin.fileno()], [], [], seconds)
-    if ready and os.read(sys.stdin.fileno(), 64)[:1] in (b"q", b"Q", b"\x1b", b""):
-        raise Ended
+def lines_of(console: Console, group: Group) -> list[str]:
+    """As they are drawn, without styles."""
+    return ["".join(segment.text for segment in line) for line in console.render_lines(group, pad=False)]
 
 
 def watch(view: View, interval: float) -> None:
+    controls, source = Controls(), Input()
     with Live(console=stdout_console(), screen=True, auto_refresh=False) as live:
         while True:
             look(view)
-            columns, lines = live.console.size
-            live.update(screen(heading(view, columns), sections(view, columns), columns, lines), refresh=True)
-            wait_or_quit(interval)
+            due = time.monotonic() + interval
+            while show_until(live, view, controls, source, due):
+                pass
+
+
+def show_until(live: Live, view: View, controls: Controls, source: Input, due: float) -> bool:
+    """False: it is time for the next look."""
+    columns, lines = live.console.size
+    found = sections(view, columns)
+    drawn = screen(heading(view, columns), controls.shown(found), columns, lines, controls.above, controls.row)
+    live.update(drawn.group, refresh=True)
+    events = events_until(source, due)
+    for event in events:
+        controls.take(event, found, drawn, lines_of(live.console, drawn.group))
+    return bool(events)
 
 
 def show_top(pid: int, interval: float) -> int:

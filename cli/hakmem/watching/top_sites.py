@@ -2,6 +2,7 @@
 """The sites section of `hakmem top`: who holds memory, as the profile says that the process wrote last.
 
     HAKMEM_PROFILE_FILE of the process -> PATH.<pid>, when it is another file than before -> a thread reads and names it
+    a table of samples that it has mapped (hakmem exec --watch) -> the same, every TABLE_SECONDS
 
 Nothing is asked of the process: it writes a profile when it is told to (docs/guide/watch-and-profile.md), and the section says how old it is.
 """
@@ -21,8 +22,9 @@ from hakmem.base.exit import printable
 from hakmem.base.figures import unit_of_column
 from hakmem.watching.layout import Cell, Section
 
-ROWS = 5
+ROWS, ROWS_MOST = 5, 100  # beside other sections; alone
 SECONDS_MOST = 120  # after which an age is told in minutes
+TABLE_SECONDS = 5.0
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class LastProfile:
     """Of one process; `look` is quick, and what it finds comes a moment later."""
 
     file: Optional[Path]  # None: the process writes none
+    is_table: bool = False  # which is always of now
     seen: Optional[tuple[int, int]] = None
     written: float = 0.0  # s since 1970, as all else is of the profile that is shown
     profile: Any = None
@@ -47,16 +50,24 @@ class LastProfile:
     thread: Optional[threading.Thread] = field(default=None, repr=False)
 
     def look(self) -> None:
-        from hakmem.profiling.profile import state_of
-
         if self.file is None or (self.thread is not None and self.thread.is_alive()):
             return
-        state = state_of(self.file)
+        state = self.state()
         if state is None or state == self.seen:
             return
         self.seen = state
         self.thread = threading.Thread(target=self.read, args=(self.file, state[1] / 1e9), daemon=True)
         self.thread.start()
+
+    def state(self) -> Optional[tuple[int, int]]:
+        """Another one when there is something new to read; when that was written [ns]. None: there is nothing."""
+        from hakmem.profiling.profile import state_of
+
+        now = time.time()
+        if self.is_table and self.seen and now - self.written < TABLE_SECONDS:
+            return self.seen
+        state = state_of(self.file) if self.file else None
+        return (state[0], int(now * 1e9)) if state and self.is_table else state
 
     def read(self, file: Path, written: float) -> None:
         from hakmem.reading.estimate import evidence_of, is_sampled, sum_of
@@ -74,9 +85,11 @@ class LastProfile:
 
 
 def last_profile(pid: int) -> LastProfile:
-    from hakmem.profiling.profile import path_of
+    from hakmem.profiling.profile import path_of, table_file_of
 
     try:
+        if (table := table_file_of(pid)) is not None:
+            return LastProfile(table, is_table=True)
         return LastProfile(path_of(pid))
     except Refusal:
         return LastProfile(None)
@@ -96,7 +109,7 @@ def sites_of(profile: Any, file: Path) -> tuple[Site, ...]:
 
     stacks = stacks_of(profile, Names(profile, root_before(file)))
     space, objects = VALUES.index("inuse_space"), VALUES.index("inuse_objects")
-    rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS]
+    rows = sorted(sites_of(stacks)["rows"], key=lambda row: -row[2][space])[:ROWS_MOST]
     return tuple(
         Site(name_of(stacks.functions.rows[function], line), values[space], values[objects])
         for function, line, values, *_ in rows if values[space]
@@ -125,4 +138,4 @@ def sites_section(last: LastProfile, pid: int) -> Optional[Section]:
     elif last.profile is None:
         rows.append(("", "", Text(f"no profile yet; hakmem profile {pid} has it written", style="dim")))
     rows += [(f"{last.mark}{site.bytes / size:,.1f}", f"{last.mark}{site.blocks:,}", site.place) for site in last.sites]
-    return Section("sites", rows, (unit, "blocks", about(last)), "rrl")
+    return Section("sites", rows, (unit, "blocks", about(last)), "rrl", (0, 1), ROWS)
