@@ -373,6 +373,15 @@ class Profiled(Scratch):
         self.assertRegex(ended.stderr, r"samples, [89]\d\.\d % of what was live at the peak\n")
         self.assertIn("at the peak", hakmem("profile", "--peak", str(self.folder / "x.pb.gz")).stdout.splitlines()[0])
 
+    def test_what_was_freed_at_once_is_told_with_its_command(self) -> None:
+        code = "for _ in range(60000): bytes(900)\n"
+        ended = self.profiled("env", "PYTHONMALLOC=malloc", PYTHON, "-S", "-c", code, options=("--profile=x.pb.gz",))
+        told = r"\n  temporary    ≈ [456]\d\.\d MiB \([^)]*\) in ≈ [\d,]+ blocks, from [\d,]+ samples: freed before their thread asked for more\n"
+        self.assertRegex(ended.stderr, told)
+        self.assertIn("\n               hakmem profile --temporary --leaks x.pb.gz\n", ended.stderr)
+        kept = self.profiled("env", "PYTHONMALLOC=malloc", PYTHON, "-S", "-c", "x = [bytes(900) for _ in range(30000)]\n")
+        self.assertNotIn("temporary", kept.stderr)
+
     def test_a_file_that_is_named_and_stats_too(self) -> None:
         options = ("--profile=here.pb.gz", "--stats")
         for words in (options, options[::-1]):
