@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, Optional
 
 from hakmem.base.atomic_write import refuse_unless_writable
+from hakmem.base.attended import program_of
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
@@ -404,7 +405,7 @@ def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -
 
 def process_of(asked: str) -> Optional[int]:
     """A file of that name goes before a process of that number."""
-    return int(asked) if asked.isdecimal() and not Path(asked).exists() else None
+    return program_of(int(asked)) if asked.isdecimal() and not Path(asked).exists() else None
 
 
 def kept_by(pid: int) -> Path | None:

@@ -13,23 +13,23 @@ TOLERANCE = 0.1
 UNITS = {"": 1, "B": 1, "K": 1000, "M": 10**6, "G": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 
-def figure_of(pattern: str, text: str, unit: str = "") -> float | None:
-    """The last match's number, times its unit."""
-    found = list(re.finditer(pattern, text, re.MULTILINE)) if pattern else []
-    if not found:
-        return None
-    return float(found[-1]["number"].replace(",", "")) * UNITS[found[-1].groupdict().get("unit") or unit]
+def figures_of(pattern: str, text: str, unit: str = "") -> list[float]:
+    """Numbers of all matches, times their units."""
+    found = re.finditer(pattern, text, re.MULTILINE) if pattern else ()
+    return [float(one["number"].replace(",", "")) * UNITS[one.groupdict().get("unit") or unit] for one in found]
 
 
 def truth_of(job: Job, text: str) -> float | None:
-    return figure_of(job.true_figure, text)
+    """What the program said last."""
+    return next(reversed(figures_of(job.true_figure, text)), None)
 
 
 def verdict_of(job: Job, way: Way, text: str) -> tuple[str, float | None, float | None]:
     """And the figure that was found, and the true one."""
     if way.tool == BARE:
         return "", None, truth_of(job, text)
-    truth, figure = truth_of(job, text), figure_of(way.figure, text, way.unit)
+    truth, figures = truth_of(job, text), figures_of(way.figure, text, way.unit)
+    figure = min(figures, key=lambda one: abs(one - (truth or 0)), default=None)  # a reader picks the best of some
     named = bool(re.search(way.site, text, re.MULTILINE)) if way.site else False
     counted = figure is not None and truth is not None and abs(figure - truth) <= TOLERANCE * truth
     verdict = RIGHT if named and (counted or not way.figure) else PARTLY if named or counted else WRONG
