@@ -19,6 +19,7 @@ from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, program
 
 from hakmem.base.errors import Refusal
 from hakmem.profiling.profile import live_text, place_text
+from hakmem.profiling.short_names import short_name
 from hakmem.reading import table_file
 from hakmem.reading.estimate import (
     NOTHING,
@@ -536,6 +537,30 @@ class Lines(unittest.TestCase):
             0x1139: [Frame("std::get(int)", "/usr/include/x.h", 12), Frame("main", "/a b.cpp", 7)],
             0x2000: [Frame("??", "", 0)], 0x3000: [Frame("f", "/c.c", 0)],
         })
+
+
+class ShortNames(unittest.TestCase):
+    """A terminal has no room for what templates are made of, which hid the one function that the reader wrote."""
+
+    LONG = "std::vector<std::unique_ptr<char [], std::default_delete<char []> >, std::allocator<int> >"
+
+    def test_long_arguments_of_templates_are_left_out(self) -> None:
+        for name, short in (
+            (f"{self.LONG}::push_back(int&&)", "std::vector<...>::push_back(int&&)"),
+            (f"{self.LONG}::emplace_back<char*>(char*&&)", "std::vector<...>::emplace_back<char*>(char*&&)"),
+            (f"bool std::operator<< <{self.LONG}>(int)", "bool std::operator<< <...>(int)"),
+            (f"bool operator><{self.LONG}>(int)", "bool operator><...>(int)"),
+            (f"auto f({self.LONG}) -> {self.LONG}::iterator", "auto f(std::vector<...>) -> std::vector<...>::iterator"),
+        ):
+            self.assertEqual(short_name(name), short)
+
+    def test_short_names_and_what_is_no_pair_stay(self) -> None:
+        for name in ("std::vector<std::pair<int, std::string>>::at", "a<b" * 40, "a>b" * 40, "", "x" * 300):
+            self.assertEqual(short_name(name), name)
+
+    def test_stacks_have_short_names(self) -> None:
+        frame = Frame(f"{self.LONG}::push_back(int&&)", "/a.cpp", 3)
+        self.assertEqual(place_text(frame), "std::vector<...>::push_back(int&&)  /a.cpp:3")
 
 
 if __name__ == "__main__":

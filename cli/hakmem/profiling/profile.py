@@ -24,6 +24,7 @@ from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, time_text
 from hakmem.profiling.columns import print_columns
+from hakmem.profiling.short_names import short_name
 from hakmem.reading.estimate import (
     EVER,
     NOTHING,
@@ -331,7 +332,7 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
             share(row.flat[column], sums[column]),
             with_range(wishes.by, row.cum[column], row.cum_evidence, profile.period * ranges),
             share(row.cum[column], sums[column]), f"{row.flat[at[moment.objects]]:,}",
-            with_range("", row.flat[at["alloc_space"]], row.ever, profile.period), printable(function),
+            with_range("", row.flat[at["alloc_space"]], row.ever, profile.period), printable(short_name(function)),
         ) for function, row in rows[: wishes.rows or None]
     ]
     print_columns(heads, cells, ("ever", f"blocks {moment.live}", "share", "with callees", "samples", "range (95 %)"))
@@ -353,7 +354,7 @@ def row_range(row: Row, column: int, period: int) -> tuple[str, str]:
 
 def place_text(frame: Frame) -> str:
     """For a terminal. A file whose symbols alone are known has no lines (0)."""
-    function, file = printable(frame.function), printable(frame.file)
+    function, file = printable(short_name(frame.function)), printable(frame.file)
     if not file:
         return function
     return f"{function}  {file}:{frame.line}" if frame.line else f"{function}  {file}"

@@ -85,6 +85,11 @@ def cannot_row(job: Job, tool: str, number: int) -> dict[str, str]:
     return {**dict.fromkeys(COLUMNS, ""), "job": job.name, "tool": tool, "round": str(number), "verdict": CANNOT}
 
 
+def say_row(row: dict[str, str]) -> None:
+    told = ("job", "tool", "round", "verdict", "figure", "truth", "wall_s", "cpu_s", "peak_mib")
+    print(*(row[name] for name in told if row[name]), flush=True)
+
+
 def carry_out(names: list[str], wanted: list[str], rounds: int, output: Path, folder: Path) -> int:
     jobs, tools, rows = jobs_of(names), tools_of(wanted), rows_of(output)
     folder = folder.resolve()
@@ -96,5 +101,5 @@ def carry_out(names: list[str], wanted: list[str], rounds: int, output: Path, fo
                 way = job.ways.get(tool)
                 row = row_of(job, way, number, folder) if way and way.lines else cannot_row(job, tool, number)
                 append(output, row)
-                print(*(row[name] for name in ("job", "tool", "round", "verdict", "figure", "truth", "wall_s", "cpu_s", "peak_mib")))
+                say_row(row)
     return 0
