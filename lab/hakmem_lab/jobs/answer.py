@@ -8,6 +8,7 @@ import re
 from hakmem_lab.jobs.model import BARE, Job, Way
 
 RIGHT, PARTLY, WRONG, CANNOT = "right", "partly", "wrong", "cannot"
+WORST = (CANNOT, WRONG, PARTLY, RIGHT)
 TOLERANCE = 0.1
 # heaptrack's M and memray's MB are a million; jeprof and pprof print MiB, which job.toml says.
 UNITS = {"": 1, "B": 1, "K": 1000, "M": 10**6, "G": 10**9, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
@@ -33,4 +34,4 @@ def verdict_of(job: Job, way: Way, text: str) -> tuple[str, float | None, float 
     named = bool(re.search(way.site, text, re.MULTILINE)) if way.site else False
     counted = figure is not None and truth is not None and abs(figure - truth) <= TOLERANCE * truth
     verdict = RIGHT if named and (counted or not way.figure) else PARTLY if named or counted else WRONG
-    return (PARTLY if verdict == RIGHT and way.at_most == PARTLY else way.at_most or verdict), figure, truth
+    return (min(verdict, way.at_most, key=WORST.index) if way.at_most else verdict), figure, truth

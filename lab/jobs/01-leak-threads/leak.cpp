@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // leak.cpp: four threads serve requests; a request with an error keeps its session. An index of 24 MiB is freed at the end.
 #include <atomic>
 #include <cstdio>

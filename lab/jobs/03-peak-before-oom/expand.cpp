@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // expand.cpp: loads a table of 48 MiB, then makes rows of it until the kernel ends it (a control group of 256 MiB).
 #include <cstdio>
 #include <cstring>

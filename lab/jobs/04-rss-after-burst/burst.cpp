@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // burst.cpp: a small server; four threads answer a burst of requests, whose documents are freed, and then one now and then.
 #include <atomic>
 #include <csignal>

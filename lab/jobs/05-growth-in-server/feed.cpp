@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // feed.cpp: a server with a cache of constant size, and an audit list that only grows: an hour's growth in some seconds.
 #include <chrono>
 #include <csignal>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // frag.cpp: of 400,000 messages of 256 B one in twenty is remembered, and holds its page; the others are freed.
 #include <csignal>
 #include <cstdio>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // keys.cpp: looks up a key a million times, and makes a string of it each time; 200,000 values are kept.
 #include <cstdio>
 #include <memory>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // copies.cpp: a process with 96 MiB of records forks a worker, which counts references in them, and so copies every page.
 #include <csignal>
 #include <cstdio>

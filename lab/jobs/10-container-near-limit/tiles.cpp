@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // tiles.cpp: a service with a cache of 160 MiB of tiles; drawing took 48 MiB more, which are freed. Its group has 256 MiB.
 #include <cstdio>
 #include <cstdlib>
