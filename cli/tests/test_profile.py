@@ -106,6 +106,17 @@ class Printed(Scratch):
         ])
         self.assertEqual(len(self.profile("--rows", "1", file).stdout.splitlines()), len(out.splitlines()) - 2)
 
+    def test_functions_that_hold_nothing_do_not_hide_the_others(self) -> None:
+        """But where none holds anything they are what there was, and by what was ever allocated they count."""
+        freed = ([4], [7, 700, 0, 0])
+        for samples, words, functions in (
+            ((([1], [1, 100, 1, 100]), freed), (), ["f1"]),
+            ((([1], [1, 100, 1, 100]), freed), ("--by", "alloc_space"), ["f4", "f1"]),
+            ((freed,), (), ["f4"]),
+        ):
+            out = self.profile(*words, self.written(made(*samples))).stdout
+            self.assertEqual(re.findall(r"f\d(?=\s*$)", out, re.MULTILINE), functions, out)
+
     def test_the_peak(self) -> None:
         """Another function had most then, and one that holds something now held nothing."""
         profile = peaked(([1, 2], [4, 400, 1, 1024], [2, 5 << 20]), ([3, 2], [9, 900, 3, 3072], [0, 0]))

@@ -320,8 +320,9 @@ def counted_text(counted: int) -> str:
 def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
     at, sums = columns(profile), totals(profile)
     column, moment = at[wishes.order], wishes.moment
-    # at a moment, rows without content would hide the others
-    found = [item for item in rows_of(profile, names, moment).items() if moment == NOW or item[1].cum[column]]
+    every = list(rows_of(profile, names, moment).items())
+    # rows without content would hide the others; where no row has any, they say what there was
+    found = [item for item in every if item[1].cum[column]] or (every if moment == NOW else [])
     rows = sorted(found, key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
     ranges = is_sampled(profile) and wishes.order == moment.space
     shown = ("range (95 %)", "samples") if ranges else ()
