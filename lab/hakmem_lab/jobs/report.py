@@ -37,6 +37,10 @@ def seconds_cell(own: list[Row], bare: list[Row]) -> str:
     return range_text([float(row["wall_s"]) for row in own if row["wall_s"]], 1)
 
 
+def cpu_cell(own: list[Row], bare: list[Row]) -> str:
+    return range_text([float(row["all_cpu_s"]) for row in own if row["all_cpu_s"]], 2)
+
+
 def ratio_cell(column: str) -> Callable[[list[Row], list[Row]], str]:
     """Beside the bare run of the same round."""
     def cell(own: list[Row], bare: list[Row]) -> str:
@@ -50,6 +54,7 @@ def ratio_cell(column: str) -> Callable[[list[Row], list[Row]], str]:
 TABLES: tuple[tuple[str, Callable[[list[Row], list[Row]], str], bool], ...] = (
     ("answer, and commands typed", verdict_cell, False),
     ("seconds of all commands and of what was waited for", seconds_cell, True),
+    ("CPU seconds of all commands, the program's in it", cpu_cell, True),
     ("CPU time of the program, as times the bare one's", ratio_cell("cpu_s"), False),
     ("peak memory of the program, as times the bare one's", ratio_cell("peak_mib"), False),
 )

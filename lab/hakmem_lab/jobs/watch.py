@@ -5,10 +5,21 @@ from __future__ import annotations
 
 import re
 import threading
+from pathlib import Path
 
 import psutil
 
-INTERVAL_S = 0.03
+HIGH_WATER = re.compile(r"^VmHWM:\s*(\d+) kB$", re.MULTILINE)
+INTERVAL_S = 0.01
+
+
+def high_water(pid: int) -> int:
+    """The most that was resident at once until now, as the kernel has it [bytes]; 0: the process has ended."""
+    try:
+        found = HIGH_WATER.search(Path(f"/proc/{pid}/status").read_text("utf-8", "replace"))
+    except OSError:
+        return 0
+    return int(found[1]) << 10 if found else 0
 
 
 class Watch:
@@ -49,5 +60,5 @@ class Watch:
             return 0
         if self.pattern.search(line):
             self.cpu_s[process.pid] = used.user + used.system
-            self.peak_bytes = max(self.peak_bytes, resident)
+            self.peak_bytes = max(self.peak_bytes, resident, high_water(process.pid))
         return int(resident)
