@@ -55,12 +55,13 @@ def live_stacks(look: Look) -> Iterator[str]:
 
 
 def live_reasons(look: Look) -> Iterator[str]:
-    yield "the program asked for them, and has not freed them" + "; below with rounding" * (look.rounding.bytes > 0)
-    yield from live_by_size(look)
-    yield from live_stacks(look)
+    asked = "the program, or its parent before the fork, asked" if look.parent else "the program asked"
+    yield f"{asked} for them, and has not freed them" + "; below with rounding" * (look.rounding.bytes > 0)
     if copied := copied_bytes(look):
         yield (f"up to {bytes_text(copied)} of it are copies: process {look.parent}, the parent, has pages at these places, "
                "too, and a write of either to what was there at the fork copies the page (or both took memory since)")
+    yield from live_by_size(look)
+    yield from live_stacks(look)
 
 
 def copied_bytes(look: Look) -> int:
