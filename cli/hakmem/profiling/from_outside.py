@@ -89,8 +89,8 @@ def outside_lines(found: Outside) -> Iterator[str]:
         return
     yield (f"of what it took within {found.seconds:.1f} s and still has; blocks from before are not in it (with them: "
            f"{start_line(found.pid)})")
-    yield (f"blocks that were replaced meanwhile look like growth: hakmem explain {found.pid} --seconds {max(1, round(found.seconds))} says "
-           "what grew, by size")
+    again = f"hakmem explain {found.pid} --seconds {max(1, round(found.seconds))}"
+    yield f"blocks that were replaced meanwhile look like growth: {again} says what grew, by size"
     if found.stacks == BY_FRAMES:
         yield "stacks are by frame pointers, as it has no libgcc_s.so.1 loaded: most end where malloc is called"
     if found.stacks == CALLERS:
