@@ -101,6 +101,7 @@ class FromOutside(Asked):
         said = hakmem("report", str(pid), "--seconds", "0.5", "-o", str(page))
         self.assertEqual((said.returncode, said.stderr), (0, ""))
         self.assertIn("blocks from before are not in it", said.stdout)
+        self.assertRegex(said.stdout, rf"look like growth: hakmem explain {pid} --seconds [1-9] says what grew, by size")
         text = page.read_text("ascii")
         self.assertIn("Of what it took within", text)
         self.assertRegex(text, r'"points":\s*\[\[[\d.]+,\s*\d+,\s*\d+,\s*\d+\]')

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from support import BUILD, COMMAND, Scratch, clean_environment, end_groups, hakmem, preloadable, program
+from support import BUILD, COMMAND, Scratch, clean_environment, end, end_groups, hakmem, preloadable, program
 
 from hakmem.base.figures import bytes_text
 from hakmem.process.proof import read_records
@@ -385,6 +385,29 @@ class Profiled(Scratch):
         self.assertIn("\n  stacks       at the peak; most of that is gone\n", ended.stderr)
         self.assertRegex(ended.stderr, r"samples, [89]\d\.\d % of what was live at the peak\n")
         self.assertIn("at the peak", hakmem("profile", "--peak", str(self.folder / "x.pb.gz")).stdout.splitlines()[0])
+
+    def test_the_number_that_the_shell_has_is_taken_for_the_programs(self) -> None:
+        """Of `hakmem exec --profile program &` it is that of the parent, which waits and does not run on HAKMEM."""
+        command = [COMMAND, "exec", *AT_BUILD, "--profile=x.pb.gz", "--", program("causes"), "leak"]
+        process = subprocess.Popen(command, cwd=self.folder, env=clean_environment(TMPDIR=str(self.temporary)),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(end, process)
+        assert process.stdout is not None
+        pid = int(process.stdout.readline().split()[2])
+        self.assertNotEqual(pid, process.pid)
+        for words in (("explain",), ("profile",), ("top", "--once"), ("profile", "--leaks")):
+            shown = hakmem(*words, str(process.pid))
+            self.assertEqual((shown.returncode, shown.stderr), (0, ""), words)
+            self.assertIn("leak_some" if "--leaks" in words else "live" if words[0] == "top" else str(pid), shown.stdout, words)
+
+    def test_what_was_freed_at_once_is_told_with_its_command(self) -> None:
+        code = "for _ in range(60000): bytes(900)\n"
+        ended = self.profiled("env", "PYTHONMALLOC=malloc", PYTHON, "-S", "-c", code, options=("--profile=x.pb.gz",))
+        told = r"\n  temporary    ≈ [456]\d\.\d MiB \([^)]*\) in ≈ [\d,]+ blocks, from [\d,]+ samples: freed before their thread asked for more\n"
+        self.assertRegex(ended.stderr, told)
+        self.assertIn("\n               hakmem profile --temporary --leaks x.pb.gz\n", ended.stderr)
+        kept = self.profiled("env", "PYTHONMALLOC=malloc", PYTHON, "-S", "-c", "x = [bytes(900) for _ in range(30000)]\n")
+        self.assertNotIn("temporary", kept.stderr)
 
     def test_a_file_that_is_named_and_stats_too(self) -> None:
         options = ("--profile=here.pb.gz", "--stats")

@@ -25,7 +25,7 @@ from hakmem.explaining.causes import CAUSES, ordered
 from hakmem.explaining.free import slabs_text
 from hakmem.explaining.growth import Growth, growth_lines
 from hakmem.explaining.holders import SAMPLES_LEAST, by_stack, estimate_of
-from hakmem.explaining.live import best_class, rounding_bound
+from hakmem.explaining.live import best_class, copied_bytes, rounding_bound
 from hakmem.explaining.look import Look, look_at
 from hakmem.explaining.outside import pieces_of
 from hakmem.explaining.pages import GAP_MOST, joined, near
@@ -254,6 +254,17 @@ class KnownCauses(Explained):
         text = " ".join(lines_of(parent, None))
         self.assertIn("shared with processes forked", text)
         self.assertRegex(text, r"long blocks of child\+\S+ \(tools_causes\): 400 blocks")
+        self.assertNotIn("are copies", " ".join(lines_of(look, None)))
+
+    def test_a_forks_child_that_writes(self) -> None:
+        """Its pages are its own then: it is told that they are copies, and that freeing is not the only remedy."""
+        look, size = self.look("copies")
+        self.assert_first(look, "live", size)
+        self.assertLess(abs(copied_bytes(look) - size), 0.05 * size)
+        text = " ".join(lines_of(look, None))
+        self.assertRegex(text, rf"up to [\d.]+ MiB\s+of it are copies: process {look.parent}, the parent")
+        self.assertRegex(text, r"-> at most [\d.]+ MiB: write less to what was there at the fork")
+        self.assertEqual(copied_bytes(look_at(look.parent)), 0)
 
 
 class OtherPrograms(Explained):

@@ -19,6 +19,7 @@ from support import BUILD, COMMAND, Scratch, clean_environment, hakmem, program
 
 from hakmem.base.errors import Refusal
 from hakmem.profiling.profile import live_text, place_text
+from hakmem.profiling.short_names import short_name
 from hakmem.reading import table_file
 from hakmem.reading.estimate import (
     NOTHING,
@@ -108,6 +109,17 @@ class Printed(Scratch):
         self.assertEqual(one[-1], "2 smaller functions, 1.0 KiB together, not shown (--rows 0)")
         stacks = self.profile("--rows", "1", "--leaks", file).stdout.splitlines()
         self.assertEqual(stacks[-1], "1 smaller stack, 1.0 KiB together, not shown (--rows 0)")
+
+    def test_functions_that_hold_nothing_do_not_hide_the_others(self) -> None:
+        """But where none holds anything they are what there was, and by what was ever allocated they count."""
+        freed = ([4], [7, 700, 0, 0])
+        for samples, words, functions in (
+            ((([1], [1, 100, 1, 100]), freed), (), ["f1"]),
+            ((([1], [1, 100, 1, 100]), freed), ("--by", "alloc_space"), ["f4", "f1"]),
+            ((freed,), (), ["f4"]),
+        ):
+            out = self.profile(*words, self.written(made(*samples))).stdout
+            self.assertEqual(re.findall(r"f\d(?=\s*$)", out, re.MULTILINE), functions, out)
 
     def test_the_peak(self) -> None:
         """Another function had most then, and one that holds something now held nothing."""
@@ -540,6 +552,30 @@ class Lines(unittest.TestCase):
             0x1139: [Frame("std::get(int)", "/usr/include/x.h", 12), Frame("main", "/a b.cpp", 7)],
             0x2000: [Frame("??", "", 0)], 0x3000: [Frame("f", "/c.c", 0)],
         })
+
+
+class ShortNames(unittest.TestCase):
+    """A terminal has no room for what templates are made of, which hid the one function that the reader wrote."""
+
+    LONG = "std::vector<std::unique_ptr<char [], std::default_delete<char []> >, std::allocator<int> >"
+
+    def test_long_arguments_of_templates_are_left_out(self) -> None:
+        for name, short in (
+            (f"{self.LONG}::push_back(int&&)", "std::vector<...>::push_back(int&&)"),
+            (f"{self.LONG}::emplace_back<char*>(char*&&)", "std::vector<...>::emplace_back<char*>(char*&&)"),
+            (f"bool std::operator<< <{self.LONG}>(int)", "bool std::operator<< <...>(int)"),
+            (f"bool operator><{self.LONG}>(int)", "bool operator><...>(int)"),
+            (f"auto f({self.LONG}) -> {self.LONG}::iterator", "auto f(std::vector<...>) -> std::vector<...>::iterator"),
+        ):
+            self.assertEqual(short_name(name), short)
+
+    def test_short_names_and_what_is_no_pair_stay(self) -> None:
+        for name in ("std::vector<std::pair<int, std::string>>::at", "a<b" * 40, "a>b" * 40, "", "x" * 300):
+            self.assertEqual(short_name(name), name)
+
+    def test_stacks_have_short_names(self) -> None:
+        frame = Frame(f"{self.LONG}::push_back(int&&)", "/a.cpp", 3)
+        self.assertEqual(place_text(frame), "std::vector<...>::push_back(int&&)  /a.cpp:3")
 
 
 if __name__ == "__main__":

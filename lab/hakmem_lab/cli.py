@@ -10,6 +10,7 @@ from hakmem.base.exit import say
 from hakmem_lab.bench.command import bench_app
 from hakmem_lab.commands import app
 from hakmem_lab.headroom.command import headroom_app
+from hakmem_lab.jobs.command import jobs_app
 from hakmem_lab.judge.command import judge_app
 from hakmem_lab.pareto.command import pareto_app
 
@@ -17,6 +18,7 @@ NAME = "hakmem-lab"
 app.add_typer(bench_app, name="bench")
 app.add_typer(pareto_app, name="pareto")
 app.add_typer(judge_app, name="judge")
+app.add_typer(jobs_app, name="jobs")
 app.add_typer(headroom_app, name="headroom")
 
 

@@ -199,10 +199,19 @@ static size_t shared(void) {
   return 32 * MIB;
 }
 
+enum { INHERITED = 400, INHERITED_BYTES = 100000 };
+
+static char *inherited[INHERITED];
+
 /* The child waits, too, and it is the one that prints. */
 static size_t child(void) {
-  for (int i = 0; i < 400; i++) filled(100000);
-  return 400 * 100000;
+  for (int i = 0; i < INHERITED; i++) inherited[i] = filled(INHERITED_BYTES);
+  return (size_t)INHERITED * INHERITED_BYTES;
+}
+
+/* The child writes to each page that it has from its parent. */
+static void copy_inherited(void) {
+  for (int i = 0; i < INHERITED; i++) memset(inherited[i], 2, INHERITED_BYTES);
 }
 
 static const struct cause {
@@ -211,7 +220,7 @@ static const struct cause {
 } causes[] = {
     {"leak", leak},   {"rounding", rounding}, {"burst", burst}, {"fragments", fragments}, {"big", big},
     {"magazines", magazines}, {"huge", huge}, {"stacks", stacks}, {"file", file}, {"anonymous", anonymous},
-    {"shared", shared}, {"child", child},
+    {"shared", shared}, {"child", child}, {"copies", child},
 };
 
 /* A "t" asks for a trim. */
@@ -234,7 +243,9 @@ int main(int argc, char **argv) {
   if (argc > 2) argument = argv[2];
   setvbuf(stdin, input, _IOFBF, sizeof input); /* no buffer is allocated during the wait */
   size_t bytes = make(argv[1]);
-  pid_t forked = strcmp(argv[1], "child") == 0 ? fork() : 0;
+  int copies = strcmp(argv[1], "copies") == 0;
+  pid_t forked = copies || strcmp(argv[1], "child") == 0 ? fork() : 0;
+  if (forked == 0 && copies) copy_inherited();
   if (forked == 0) printf("ready %zu %d\n", bytes, (int)getpid());
   fflush(stdout);
   wait_for_end();

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, Optional
 
+from hakmem.base.attended import program_of
 from hakmem.base.errors import Refusal
 
 HELP_NAMES = ("--help", "-h")
@@ -98,7 +99,7 @@ def real(least: float, most: float) -> Callable[[str], float]:
 def process_number(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > DIGITS_MOST:
         raise ValueError("the number of a process")
-    return int(text)
+    return program_of(int(text))
 
 
 # ---- parsing ----

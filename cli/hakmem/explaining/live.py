@@ -55,12 +55,25 @@ def live_stacks(look: Look) -> Iterator[str]:
 
 
 def live_reasons(look: Look) -> Iterator[str]:
-    yield "the program asked for them, and has not freed them" + "; below with rounding" * (look.rounding.bytes > 0)
+    asked = "the program, or its parent before the fork, asked" if look.parent else "the program asked"
+    yield f"{asked} for them, and has not freed them" + "; below with rounding" * (look.rounding.bytes > 0)
+    if copied := copied_bytes(look):
+        yield (f"up to {bytes_text(copied)} of it are copies: process {look.parent}, the parent, has pages at these places, "
+               "too, and a write of either to what was there at the fork copies the page (or both took memory since)")
     yield from live_by_size(look)
     yield from live_stacks(look)
 
 
+def copied_bytes(look: Look) -> int:
+    """Of live blocks on pages that a write after the fork copied; 0: too little to be told."""
+    copied = min(look.parts.copied, size_of(look, LIVE))
+    return copied if copied >= SHARE_LEAST * size_of(look, LIVE) else 0
+
+
 def live_changes(look: Look) -> Iterator[Change]:
+    if copied := copied_bytes(look):
+        text = "write less to what was there at the fork (reference counts, marks), keep what is written apart, or exec"
+        yield Change(text, copied, True)
     text = f"free what is not needed. What grows is a leak: hakmem explain {look.pid} --seconds 10"
     yield Change(text, size_of(look, LIVE), True)
 

@@ -15,6 +15,7 @@ import time
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
+from typing import Optional
 
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
@@ -157,8 +158,16 @@ def sums_of(mappings: list[Mapping]) -> tuple[int, int, int]:
     return sum(each.rss for each in mappings), sum(each.pss for each in mappings), sum(each.swap for each in mappings)
 
 
+def pages_of_parent(parent: int, heap: Heap) -> Optional[Pages]:
+    """At the places of the child's heap."""
+    try:
+        return Pages(parent, ranges_of(heap), mappings_of(parent)) if parent else None
+    except (OSError, Refusal):
+        return None
+
+
 def divided(memory: Memory, heap: Heap, pages: Pages, mappings: list[Mapping], parent: int) -> Parts:
-    parts = Divider(memory, heap, pages, parent != 0).divide()
+    parts = Divider(memory, heap, pages, parent != 0, pages_of_parent(parent, heap)).divide()
     outside = pieces_of(memory.pid, mappings, lambda mapping: pages.resident(mapping.start, mapping.end))
     add_outside(parts, outside, parent != 0)
     surplus = sum(parts.bytes.values()) - sum(mapping.rss for mapping in mappings)

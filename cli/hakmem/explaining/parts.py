@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Optional
 
 from hakmem.explaining.outside import ANONYMOUS, STACKS, Piece
 from hakmem.explaining.pages import HUGE, IS_COPY, IS_OWN, IS_RESIDENT, Pages, Range
@@ -55,6 +56,7 @@ class Parts:
     kept_in_slabs: int = 0
     emptied: int = 0  # bytes of pages on which only blocks in caches lie
     depot_emptied: int = 0  # of these, without a block in a magazine
+    copied: int = 0  # of a fork's child: its own pages of slabs and live spans, at places where the parent has pages, too
     shared: int = 0  # of HAKMEM's resident pages, those that another process has, too
     huge: list[tuple[int, int]] = field(default_factory=list)  # live pages in huge pages: address, number
 
@@ -72,10 +74,11 @@ def page_masks(each: Class, pages: int) -> list[int]:
 
 
 class Divider:
-    """Of a heap, whose pages' states are known. is_child: pages that the parent has, too, are a part of their own."""
+    """Of a heap, whose pages' states are known. is_child: pages that the parent has, too, are a part of their own; `parent`:
+    the parent's pages at the same places, if they can be read."""
 
-    def __init__(self, memory: Memory, heap: Heap, pages: Pages, is_child: bool) -> None:
-        self.memory, self.heap, self.pages = memory, heap, pages
+    def __init__(self, memory: Memory, heap: Heap, pages: Pages, is_child: bool, parent: Optional[Pages] = None) -> None:
+        self.memory, self.heap, self.pages, self.parent = memory, heap, pages, parent
         self.counted = IS_OWN if is_child else IS_RESIDENT
         self.parts = Parts()
         self.masks: dict[tuple[int, int], list[int]] = {}
@@ -101,6 +104,11 @@ class Divider:
         if self.counted is IS_OWN:
             self.parts.add(COPY, (states.translate(IS_RESIDENT).count(1) - found.count(1)) * PAGE)
         return found
+
+    def note_copied(self, start: int, own: bytes) -> None:
+        if self.parent is not None:
+            theirs = self.parent.of(start, start + len(own) * PAGE).translate(IS_RESIDENT)
+            self.parts.copied += (int.from_bytes(own) & int.from_bytes(theirs)).bit_count() * PAGE
 
     # ---- slabs ----
 
@@ -143,6 +151,7 @@ class Divider:
         if live and slab.free:
             use.partial, use.slots, use.used = use.partial + 1, use.slots + each.slots, use.used + live + in_caches
         own = self.own(slab.start, slab.start + slab.bytes)
+        self.note_copied(slab.start, own)
         on = [pages * PAGE for pages in self.pages_by_use(slab, each, free, own)]
         self.add_pages(use, live * each.bytes, in_caches * each.bytes, on)
 
@@ -178,6 +187,7 @@ class Divider:
         self.parts.add(span.use, own.count(1) * PAGE)
         if span.use == LIVE:
             self.note_huge(span.start, own)
+            self.note_copied(span.start, own)
             site = self.parts.sites.setdefault(span.site, SiteUse())
             site.blocks, site.bytes = site.blocks + 1, site.bytes + own.count(1) * PAGE
 

@@ -33,6 +33,7 @@ from hakmem.profiling.profile import (
     refuse_without,
     say_stale,
 )
+from hakmem.profiling.short_names import short_name
 from hakmem.reading.estimate import (
     NOTHING,
     NOW,
@@ -208,7 +209,7 @@ def print_table(changes: list[Change], periods: tuple[int, int]) -> None:
         table.add_row(
             signed(change.size), *((f"{signed(low)} to {signed(high)}", samples_of(change), marks.strip()) if sampled else ()),
             bytes_text(change.before.size), bytes_text(change.after.size),
-            f"{change.after.blocks - change.before.blocks:+,}", printable(asking(change.frames).row()),
+            f"{change.after.blocks - change.before.blocks:+,}", printable(short_name(asking(change.frames).row())),
             style=GROWN if change.size > 0 else SHRUNK,
         )
     stdout_console().print(table)

@@ -19,7 +19,7 @@ from hakmem.base.errors import CANNOT_WRITE, Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
 from hakmem.profiling.profile import Wishes, counted_line, counted_text, leak_lines, live_text, peak_text, totals
-from hakmem.reading.estimate import NOW, PEAK, Moment, counted_in_use, is_sampled, sampling_lines
+from hakmem.reading.estimate import BRIEF, EVER, NOW, PEAK, Moment, counted_in_use, is_sampled, sampling_lines
 from hakmem.reading.pprof import columns, read, write
 from hakmem.reading.scale import scale_of, scale_text, scaled
 from hakmem.reading.symbols import Names, with_names
@@ -30,6 +30,7 @@ STACKS, FRAMES = 5, 8
 OTHERS = 16  # processes
 NAME_BYTES = 200  # of 255: two numbers and what the file is come after it
 LITTLE = 16
+TEMPORARY_TOLD = 4  # what was freed at once is told where it is one in so many bytes that ever were
 PEAK_TOLD = 2  # its stacks are told where it is so many times what is live
 
 
@@ -77,6 +78,11 @@ def write_named(profile: Any, file: Path) -> tuple[Names, str]:
     return names, ""
 
 
+def is_temporary(profile: Any) -> bool:
+    """Much of it: what it took was freed before its thread took more."""
+    return live(profile, BRIEF) > 0 and TEMPORARY_TOLD * live(profile, BRIEF) >= live(profile, EVER)
+
+
 def report(profile: Any, file: Path) -> bool:
     """Whether it has a file; what it says is told in any case."""
     names, failure = write_named(profile, file)
@@ -90,6 +96,8 @@ def report(profile: Any, file: Path) -> bool:
     row("peak", live_text(profile, "", PEAK).partition(";")[0])
     if counted := peak_text(profile):
         row("", counted_line(profile, PEAK, counted) if scale_of(profile, PEAK) else counted)
+    if is_temporary(profile):
+        row("temporary", f"{live_text(profile, '', BRIEF).partition(';')[0]}: freed before their thread asked for more")
     for label, line in zip(("sampled", ""), sampling_lines(profile)):
         row(label, line)
     if not live(profile) and is_sampled(profile):
@@ -150,7 +158,8 @@ def sum_up(folder: str, pid: str, file: str, name: str, children: str = "") -> i
     if which not in profiles:
         row("heap profile", "none: HAKMEM did not serve it, or could not make a file")
         return 0
-    has_file = report(profiles.pop(which), path)
+    profile = profiles.pop(which)
+    has_file = report(profile, path)
     tell()
     if which != int(pid):
         row("process", f"{which}, which it started: in its own, {pid}, is little")
@@ -158,5 +167,7 @@ def sum_up(folder: str, pid: str, file: str, name: str, children: str = "") -> i
     if has_file:
         row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
         row("", f"hakmem profile --peak {shlex.quote(str(path))}")
+        if is_temporary(profile):
+            row("", f"hakmem profile --temporary --leaks {shlex.quote(str(path))}")
         row("", f"go tool pprof -http=: {shlex.quote(str(path))}")
     return 0 if has_file else CANNOT_WRITE

@@ -59,3 +59,5 @@ def outside_lines(found: Outside) -> Iterator[str]:
         return
     yield (f"of what it took within {found.seconds:.1f} s and still has; blocks from before are not in it (with them: "
            f"{start_line(found.pid)})")
+    again = f"hakmem explain {found.pid} --seconds {max(1, round(found.seconds))}"
+    yield f"blocks that were replaced meanwhile look like growth: {again} says what grew, by size"

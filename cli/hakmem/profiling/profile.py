@@ -18,11 +18,13 @@ from pathlib import Path
 from typing import Any, Optional
 
 from hakmem.base.atomic_write import refuse_unless_writable
+from hakmem.base.attended import program_of
 from hakmem.base.console import stderr_console, stdout_console
 from hakmem.base.errors import Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted as number_of, time_text
 from hakmem.profiling.columns import print_columns
+from hakmem.profiling.short_names import short_name
 from hakmem.reading.estimate import (
     EVER,
     NOTHING,
@@ -317,8 +319,9 @@ def counted_text(counted: int) -> str:
 def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
     at, sums = columns(profile), totals(profile)
     column, moment = at[wishes.order], wishes.moment
-    # at a moment, rows without content would hide the others
-    found = [item for item in rows_of(profile, names, moment).items() if moment == NOW or item[1].cum[column]]
+    every = list(rows_of(profile, names, moment).items())
+    # rows without content would hide the others; where no row has any, they say what there was
+    found = [item for item in every if item[1].cum[column]] or (every if moment == NOW else [])
     rows = sorted(found, key=lambda item: (-item[1].flat[column], -item[1].cum[column], item[0]))
     ranges = is_sampled(profile) and wishes.order == moment.space
     shown = ("range (95 %)", "samples") if ranges else ()
@@ -329,7 +332,7 @@ def print_top(profile: Any, names: Names, wishes: Wishes) -> None:
             share(row.flat[column], sums[column]),
             with_range(wishes.by, row.cum[column], row.cum_evidence, profile.period * ranges),
             share(row.cum[column], sums[column]), f"{row.flat[at[moment.objects]]:,}",
-            with_range("", row.flat[at["alloc_space"]], row.ever, profile.period), printable(function),
+            with_range("", row.flat[at["alloc_space"]], row.ever, profile.period), printable(short_name(function)),
         ) for function, row in rows[: wishes.rows or None]
     ]
     print_columns(heads, cells, ("ever", f"blocks {moment.live}", "share", "with callees", "samples", "range (95 %)"))
@@ -360,7 +363,7 @@ def row_range(row: Row, column: int, period: int) -> tuple[str, str]:
 
 def place_text(frame: Frame) -> str:
     """For a terminal. A file whose symbols alone are known has no lines (0)."""
-    function, file = printable(frame.function), printable(frame.file)
+    function, file = printable(short_name(frame.function)), printable(frame.file)
     if not file:
         return function
     return f"{function}  {file}:{frame.line}" if frame.line else f"{function}  {file}"
@@ -414,7 +417,7 @@ def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -
 
 def process_of(asked: str) -> Optional[int]:
     """A file of that name goes before a process of that number."""
-    return int(asked) if asked.isdecimal() and not Path(asked).exists() else None
+    return program_of(int(asked)) if asked.isdecimal() and not Path(asked).exists() else None
 
 
 def kept_by(pid: int) -> Path | None:

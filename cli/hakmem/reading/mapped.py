@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from hakmem.base.attended import program_of
 from hakmem.base.errors import Refusal
 from hakmem.reading.living import facts_of, gone, maps_of, own_numbers, refuse_if_gone, why_forbidden
 
@@ -17,7 +18,7 @@ from hakmem.reading.living import facts_of, gone, maps_of, own_numbers, refuse_i
 def number_of(asked: str) -> int | None:
     """A number is a process, unless a file has that name and no process has that number."""
     is_number = asked.isdecimal() and asked.isascii() and len(asked) < 10
-    return int(asked) if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()) else None
+    return program_of(int(asked)) if is_number and (Path("/proc", asked).exists() or not Path(asked).exists()) else None
 
 
 def users_of(pid: int) -> set[int]:

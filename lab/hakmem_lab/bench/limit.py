@@ -6,8 +6,10 @@ One run each. Groups of version 1 and of version 2 will do; where none can be ma
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,6 +22,7 @@ from hakmem_lab.bench.progress import Progress
 from hakmem_lab.bench.record import Metric, Recorder
 
 LIMIT_BYTES = 256 << 20
+LEFT_SECONDS = 5.0
 # Version 2, then version 1: the file of the limit, and the file that forbids swap, where the kernel has it.
 KINDS = (("cgroup2", "memory.max", "memory.swap.max", "0"),
          ("cgroup", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", str(LIMIT_BYTES)))
@@ -38,7 +41,19 @@ def memory_group() -> Iterator[Path]:
     try:
         yield group
     finally:
-        group.rmdir()
+        remove(group)
+
+
+def remove(group: Path) -> None:
+    """A process that was killed leaves its group a moment after its parent knows of it."""
+    until = time.monotonic() + LEFT_SECONDS
+    while True:
+        try:
+            return group.rmdir()
+        except OSError as failure:
+            if failure.errno != errno.EBUSY or time.monotonic() > until:
+                raise
+            time.sleep(0.05)
 
 
 def no_group() -> str | None:
