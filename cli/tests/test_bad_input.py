@@ -81,7 +81,7 @@ class Files(Begun):
 
     def test_another_version(self) -> None:
         profile, table = self.files()
-        for magic in (b"HAKPRO01", b"HAKPRO03", b"HAKPROxx"):
+        for magic in (b"HAKPRO01", b"HAKPRO99", b"HAKPROxx"):
             table.write_bytes(magic + table.read_bytes()[8:])
             for words in (("profile", table), ("report", table), ("profile", profile, table), ("report", profile, table)):
                 said = f"hakmem: {table}: a table of samples, of another version of HAKMEM\n"
