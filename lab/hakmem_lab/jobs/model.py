@@ -73,7 +73,8 @@ def way_of(name: str, found: dict[str, Any]) -> Way:
 
 
 def refuse_bad_patterns(job: Job) -> None:
-    for pattern in (job.process, job.true_figure, *(text for way in job.ways.values() for text in (way.site, way.figure))):
+    answers = (text for way in job.ways.values() for text in (way.site, way.figure))
+    for pattern in (job.process, job.true_figure, *answers):
         re.compile(pattern)
 
 

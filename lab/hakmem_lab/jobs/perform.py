@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Types the lines of a tool: a shell runs them in a copy of the job's folder, watched, within a group where the job says so."""
+"""Types the lines of a tool: a shell runs them in a copy of the job's folder, watched, in a group where the job says so."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def perform(job: Job, way: Way, folder: Path, log: Path) -> Done:
             wait_for(shell, job.timeout_s)
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Done(log.read_text("utf-8", "replace"), wall, sum(watch.cpu_s.values()), used, watch.peak_bytes, watch.tree_bytes)
+    text = log.read_text("utf-8", "replace")
+    return Done(text, wall, sum(watch.cpu_s.values()), used, watch.peak_bytes, watch.tree_bytes)
 
 
 def wait_for(shell: subprocess.Popen[bytes], seconds: float) -> None:
