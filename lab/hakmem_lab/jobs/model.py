@@ -51,6 +51,7 @@ class Job:
     true_figure: str  # a pattern with the group `number`: what the program says itself; the last one counts
     limited: bool
     ways: dict[str, Way]
+    timeout_s: float = 120
 
 
 def job_of(folder: Path) -> Job:
@@ -59,7 +60,8 @@ def job_of(folder: Path) -> Job:
         ways = {name: way_of(name, found) for name, found in facts["tools"].items()}
         ways[BARE] = Way(BARE, tuple(facts["bare"]))
         job = Job(folder.name, folder, facts["title"], facts["question"], facts["truth"], tuple(facts.get("build", ())),
-                  facts["process"], facts.get("true_figure", ""), facts.get("limited", False), ways)
+                  facts["process"], facts.get("true_figure", ""), facts.get("limited", False), ways,
+                  facts.get("timeout_s", 120))
         refuse_bad_patterns(job)
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError, re.error) as failure:
         raise Refusal(f"{folder / 'job.toml'}: {failure}") from None
@@ -71,7 +73,8 @@ def way_of(name: str, found: dict[str, Any]) -> Way:
 
 
 def refuse_bad_patterns(job: Job) -> None:
-    for pattern in (job.process, job.true_figure, *(text for way in job.ways.values() for text in (way.site, way.figure))):
+    answers = (text for way in job.ways.values() for text in (way.site, way.figure))
+    for pattern in (job.process, job.true_figure, *answers):
         re.compile(pattern)
 
 

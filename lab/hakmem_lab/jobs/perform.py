@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Types the lines of a tool: a shell runs them in a copy of the job's folder, watched, within a group where the job says so."""
+"""Types the lines of a tool: a shell runs them in a copy of the job's folder, watched, in a group where the job says so."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from hakmem.base.errors import Refusal
 from hakmem_lab.bench.limit import inside, memory_group
 from hakmem_lab.jobs.model import Job, Way
 from hakmem_lab.jobs.watch import Watch
-
-TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
@@ -64,15 +62,16 @@ def perform(job: Job, way: Way, folder: Path, log: Path) -> Done:
         shell = subprocess.Popen(command, cwd=folder, env=environment(), stdin=subprocess.DEVNULL, stdout=out,
                                  stderr=subprocess.STDOUT, start_new_session=True)
         with Watch(shell.pid, job.process) as watch:
-            wait_for(shell)
+            wait_for(shell, job.timeout_s)
     wall, after = time.monotonic() - began, resource.getrusage(resource.RUSAGE_CHILDREN)
     used = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return Done(log.read_text("utf-8", "replace"), wall, sum(watch.cpu_s.values()), used, watch.peak_bytes, watch.tree_bytes)
+    text = log.read_text("utf-8", "replace")
+    return Done(text, wall, sum(watch.cpu_s.values()), used, watch.peak_bytes, watch.tree_bytes)
 
 
-def wait_for(shell: subprocess.Popen[bytes]) -> None:
+def wait_for(shell: subprocess.Popen[bytes], seconds: float) -> None:
     try:
-        shell.wait(TIMEOUT_S)
+        shell.wait(seconds)
     except subprocess.TimeoutExpired:
         os.killpg(shell.pid, 9)
         shell.wait()

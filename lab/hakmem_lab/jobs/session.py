@@ -13,9 +13,10 @@ from hakmem_lab.jobs.answer import CANNOT, verdict_of
 from hakmem_lab.jobs.model import BARE, TOOLS, Job, Way, jobs_of
 from hakmem_lab.jobs.perform import environment, perform, prepared
 
-COLUMNS = ("job", "tool", "round", "commands", "verdict", "figure", "truth", "wall_s", "cpu_s", "all_cpu_s", "peak_mib", "tree_mib")
-COMMANDS = {"hakmem": ("hakmem",), "heaptrack": ("heaptrack", "heaptrack_print"), "memray": ("memray",), "massif": ("valgrind", "ms_print"),
-            "jeprof": ("jeprof",), "pprof": ("google-pprof",), BARE: ()}
+COLUMNS = ("job", "tool", "round", "commands", "verdict", "figure", "truth", "wall_s", "cpu_s", "all_cpu_s", "peak_mib",
+           "tree_mib")
+COMMANDS = {"hakmem": ("hakmem",), "heaptrack": ("heaptrack", "heaptrack_print"), "memray": ("memray",),
+            "massif": ("valgrind", "ms_print"), "jeprof": ("jeprof",), "pprof": ("google-pprof",), BARE: ()}
 Rows = dict[tuple[str, str, int], dict[str, str]]
 
 
