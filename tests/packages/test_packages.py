@@ -40,6 +40,11 @@ class Debian(unittest.TestCase):
             self.assertTrue((ROOT / f"src/arch/{cpu}.h").is_file(), cpu)
         self.assertEqual((package.folder_of("deb", package.own_arch()).name, package.is_foreign(package.own_arch())), ("deb", False))
 
+    def test_native_builds_take_versions_of_symbols(self) -> None:
+        """By debhelper a file of that name would stand before libc's table of symbols in every build."""
+        self.assertFalse((DEBIAN / "shlibs.local").exists())
+        self.assertIn("-Ldebian/shlibs.cross\nendif", text(DEBIAN / "rules"))
+
     def test_another_machine_needs_its_compiler(self) -> None:
         for kind in ("deb", "rpm"):
             with mock.patch.object(package.shutil, "which", lambda name: None if "-gcc" in name else name):
