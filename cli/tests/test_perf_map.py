@@ -150,7 +150,8 @@ class Programs(unittest.TestCase):
     def test_node(self) -> None:
         script = self.folder / "leak.js"
         script.write_text(SCRIPT)
-        stacks = self.stacks("node", "--perf-basic-prof", "--interpreted-frames-native-stack", str(script))
+        stacks = self.stacks("node", "--perf-basic-prof", "--interpreted-frames-native-stack",
+                             "--no-logfile-per-isolate", f"--logfile={self.folder}/v8.log", str(script))
         found = [stack for stack in stacks if "leakBuffer" in stack]
         self.assertGreater(len(found), 0)
         self.assertTrue(any("work" in stack[stack.index("leakBuffer"):] for stack in found))
