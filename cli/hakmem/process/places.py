@@ -57,7 +57,7 @@ def find_musl_library(build: Path | None, program: str) -> Path:
         if place.is_file():
             return Path(os.path.realpath(place))
     missing = f"no {MUSL_FOLDER}/{LIBRARY} in or beside {folder}"
-    where = "the wheel for musllinux has one" if folder == WHEEL_FOLDER else "build it with `make musl`"
+    where = "the wheel for musllinux has one" if folder == Path(os.path.realpath(WHEEL_FOLDER)) else "build it with `make musl`"
     raise Refusal(f"{program} is linked with musl, and there is {missing}: {where}, or name it with --library")
 
 
