@@ -14,10 +14,10 @@
 
 #include "observe.h"
 
-enum { PAGES = 5, SIZES = 4, BIG = 2 };
+enum { SIZES = 4, BIG = 2 };
 
 static size_t g_page; /* the kernel's */
-static size_t g_sizes[SIZES] = {0, 300000, 9 * MIB, 33 * MIB}; /* the first: PAGES */
+static const size_t g_sizes[SIZES] = {5 * 4096, 300000, 9 * MIB, 33 * MIB};
 
 static struct {
   char *from, *end;
@@ -69,7 +69,8 @@ static void resize(char *p, size_t have, size_t n) {
   free(q);
 }
 
-static size_t in_pages(size_t n) { return (n + g_page - 1) & -g_page; }
+/* Two at least: one may be guarded. */
+static size_t in_pages(size_t n) { return n <= 2 * g_page ? 2 * g_page : (n + g_page - 1) & -g_page; }
 
 /* Resizes each length each way, with pages guarded from a place on. Pages of a short block that the handler did not see
  * stay guarded, as with other allocators: short blocks are not cut, nor guarded against writing only. */
@@ -215,7 +216,6 @@ int main(int count, char **arguments) {
   } ways[] = {{"middle", middle},   {"ends", ends},   {"all", all},
               {"advised", advised}, {"freed", freed}, {"limit", limit}, {"limit_forked", limit_forked}};
   g_page = (size_t)sysconf(_SC_PAGESIZE);
-  g_sizes[0] = PAGES * g_page;
   catch_faults();
   for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
     if (count == 2 && strcmp(arguments[1], ways[i].name) == 0) ways[i].run();
