@@ -27,16 +27,29 @@ __thread struct hak_pace hak_pace;
 
 static int64_t draw(uint64_t mean) { return mean != 0 ? (int64_t)hak_poisson_gap(&hak_pace.chance, mean) : NEVER; }
 
+static uint64_t sample_mean(void) { return hak_setting(profile) != 0 ? hak_setting(profile_bytes) : 0; }
+
 static void draw_sample(void) {
-  hak_pace.mean = hak_setting(profile_bytes);
-  hak_pace.to_sample = draw(hak_setting(profile) != 0 ? hak_pace.mean : 0);
+  hak_pace.mean = sample_mean();
+  hak_pace.to_sample = draw(hak_pace.mean);
 }
 
-static void draw_guard(void) { hak_pace.to_guard = draw(hak_setting(guard_bytes)); }
+static void draw_guard(void) {
+  hak_pace.guard_mean = hak_setting(guard_bytes);
+  hak_pace.to_guard = draw(hak_pace.guard_mean);
+}
 
+/* Draws anew what was set since the last draw. */
+static void heed_settings(void) {
+  if (hak_pace.mean != sample_mean()) draw_sample();
+  if (hak_pace.guard_mean != hak_setting(guard_bytes)) draw_guard();
+}
+
+/* The settings are looked at again after LOOK bytes, however far the next sample is. */
 static void set_left(void) {
+  enum { LOOK = 256 << 10 };
   int64_t next = hak_pace.to_sample < hak_pace.to_guard ? hak_pace.to_sample : hak_pace.to_guard;
-  hak_pace.left = hak_pace.drawn = next;
+  hak_pace.left = hak_pace.drawn = next < LOOK ? next : LOOK;
 }
 
 /* Seeds: threads have different tokens; the clock tells a thread from an earlier thread with the same token. */
@@ -57,8 +70,11 @@ static double count_request(size_t n) {
   hak_pace.left -= (int64_t)bytes;
   if (hak_pace.left > 0) return 0;
   int64_t passed = hak_pace.drawn - hak_pace.left;
-  bool sample = (hak_pace.to_sample -= passed) <= 0;
-  hak_pace.guard = (hak_pace.to_guard -= passed) <= 0;
+  hak_pace.to_sample -= passed;
+  hak_pace.to_guard -= passed;
+  heed_settings();
+  bool sample = hak_pace.to_sample <= 0;
+  hak_pace.guard = hak_pace.to_guard <= 0;
   double weight = sample ? 1 / hak_poisson_share(bytes, hak_pace.mean) : 0;
   if (sample) draw_sample();
   if (hak_pace.guard) draw_guard();

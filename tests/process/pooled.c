@@ -174,6 +174,46 @@ static void off_again(void) {
   churn((void *)3);
 }
 
+static uint64_t guarded_now(void) {
+  const char *name;
+  uint64_t value;
+  for (unsigned n = 0; hak_counter(n, &name, &value); n++) {
+    if (strcmp(name, "guarded") == 0) return value;
+  }
+  return 0;
+}
+
+/* A magazine serves each of these requests. */
+static void take_often(void) {
+  for (int i = 0; i < 8 * ROUNDS; i++) drop(take(1000));
+}
+
+/* A thread that was sampled already heeds what is set later: of each, the calls after it was set. */
+static void one_after_the_other(void) {
+  NEED(hak_set("profile_bytes", "1000") == 0);
+  NEED(hak_set("profile", "on") == 0);
+  take_often();
+  NEED(guarded_now() == 0);
+  NEED(hak_set("guard_bytes", "100000") == 0);
+  take_often();
+  NEED(guarded_now() > 0);
+  NEED(hak_set("profile", "off") == 0);
+  take_often();
+  NEED(hak_set("profile", "on") == 0);
+  take_often();
+  NEED(hak_profile_dump(getenv("HAK_PROFILE")) == 0);
+}
+
+/* The profile is asked for after blocks were guarded. */
+static void profile_after_guards(void) {
+  NEED(hak_set("guard_bytes", "100000") == 0);
+  take_often();
+  NEED(guarded_now() > 0);
+  NEED(hak_profile_start(1000) == 0);
+  take_often();
+  NEED(hak_profile_dump(getenv("HAK_PROFILE")) == 0);
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
@@ -182,6 +222,7 @@ static const struct {
     WAY(overflow_write), WAY(overflow_read), WAY(underflow_write), WAY(overflow_found_later), WAY(underflow_found_later),
     WAY(use_after_free_write), WAY(use_after_free_read), WAY(free_twice), WAY(free_twice_by_threads), WAY(free_inside),
     WAY(free_between), WAY(sizes), WAY(other_calls), WAY(threads), WAY(forks), WAY(at_run_time), WAY(off_again),
+    WAY(one_after_the_other), WAY(profile_after_guards),
 };
 
 int main(int argc, char **argv) {

@@ -86,6 +86,15 @@ class Honest(ProcessCase):
                     counts = [parse_counts(file.read_bytes()) for file in Path(folder).iterdir()]
                     self.assertGreater(sum(each["guarded"] for each in counts), 0)
 
+    def test_profile_and_guards_in_either_order(self) -> None:
+        for how in ("one_after_the_other", "profile_after_guards"):
+            with self.subTest(how), TemporaryDirectory() as folder:
+                profile = Path(folder) / "profile"
+                result = pooled(how, "", HAK_PROFILE=str(profile))
+                self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "ended\n", ""))
+                found = re.search(rb"(\d+) blocks sampled", profile.read_bytes())
+                self.assertIn(int(found[1]) if found else 0, range(15000, 70000))
+
     def test_real_programs(self) -> None:
         line = "my %h; $h{$_ % 5000} .= 'x' x ($_ % 90) for 1..200000; print length join('', map { $h{$_} } sort keys %h)"
         for command in (["perl", "-e", line], ["bash", "-c", "for i in {1..3000}; do a[$i]=$i$i; done; echo ${#a[@]}"]):
