@@ -41,7 +41,8 @@ HAK_NOINLINE void hak_guard_free(void *p, const void *site) {
   hak_die(error, p, 0, site);
 }
 
+/* In a sandbox, which may end the process for installing a handler, faults are reported if they were before. */
 void hak_guard_begin(void) {
   hak_backtrace_prepare();
-  hak_crash_begin_guards();
+  if (!hak_crash_is_in_sandbox()) hak_crash_begin_guards();
 }

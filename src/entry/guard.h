@@ -23,7 +23,7 @@ void *hak_guard_malloc(size_t n, const void *site);
 /* Frees a pointer that lies in the pool. */
 void hak_guard_free(void *p, const void *site);
 
-/* After guard_bytes was set: finds the unwinder, and has faults in the pool reported. Not inside malloc. */
+/* After guard_bytes was set: has faults in the pool reported. Not inside malloc. */
 void hak_guard_begin(void);
 
 #endif

@@ -12,6 +12,7 @@
 
 #include "base/fmt.h"
 #include "entry/fast_path.h"
+#include "observe/crash.h"
 #include "os/catch.h"
 #include "os/complain.h"
 #include "os/os.h"
@@ -115,7 +116,7 @@ static void expect_exit(void) {
 void hak_profiling_begin(void) {
   if (hak_setting(profile) != 0 && !hak_load(&g_profiling.begun)) {
     hak_backtrace_prepare();
-    hak_python_prepare();
+    if (!hak_crash_is_in_sandbox()) hak_python_prepare();
     hak_store(&g_profiling.begun, true);
   }
   if (g_settings.profile_file != NULL && !g_profiling.expected) expect_file();
@@ -123,7 +124,6 @@ void hak_profiling_begin(void) {
 }
 
 void hak_profiling_finish(void) {
-  if (hak_setting(profile) != 0 || hak_setting(guard_bytes) != 0) hak_backtrace_finish();
   if (g_settings.profile_table != NULL) hak_samples_file_finish();
   if (g_profiling.expected) save_profile();
   g_profiling.finished = true;

@@ -35,6 +35,7 @@
 #include "reclaim/background_thread.h"
 #include "reclaim/trigger.h"
 #include "reclaim/trigger.h"
+#include "record/profile_backtrace.h"
 #include "record/trace.h"
 #include "retain/cost.h"
 #include "retain/memory_limit.h"
@@ -116,9 +117,8 @@ void hak_process_prepare_for_sandbox(void) {
   hak_cost_measure_last(hak_os_now_ms());
   if (hak_calls_are_traced()) trace_in_sandbox();
   if (g_settings.policy_file != NULL) hak_learn_finish_policy();
-  bool has_files = g_settings.profile_file != NULL || g_settings.profile_table != NULL;
-  bool samples = hak_setting(profile) != 0 || hak_setting(guard_bytes) != 0;
-  if (has_files || samples) hak_profiling_finish();
+  hak_backtrace_finish(hak_setting(profile) != 0 || hak_setting(guard_bytes) != 0);
+  if (g_settings.profile_file != NULL || g_settings.profile_table != NULL) hak_profiling_finish();
   hak_crash_enter_sandbox();
 }
 

@@ -17,17 +17,23 @@
 static HAK_RARE struct {
   bool bare;        /* as another process said */
   bool was_allowed; /* when stacks began to be taken */
+  bool finished;    /* the program said that it enters a sandbox */
 } g_backtrace;
 
-void hak_backtrace_prepare(void) { hak_store(&g_backtrace.was_allowed, hak_load(&g_allowed)); }
+/* Settings may be set in a sandbox, too: what was allowed before stays known. */
+void hak_backtrace_prepare(void) {
+  if (hak_load(&g_allowed)) hak_store(&g_backtrace.was_allowed, true);
+}
 
 /* In a sandbox that the program entered, too. */
 static bool is_bare(void) {
-  return hak_load(&g_backtrace.bare) || (hak_load(&g_backtrace.was_allowed) && !hak_load(&g_allowed));
+  if (hak_load(&g_backtrace.bare) || hak_load(&g_backtrace.finished)) return true;
+  return hak_load(&g_backtrace.was_allowed) && !hak_load(&g_allowed);
 }
 
-void hak_backtrace_finish(void) {
-  if (!is_bare()) hak_unwind_modules_read();
+void hak_backtrace_finish(bool reads) {
+  if (reads && !is_bare()) hak_unwind_modules_read();
+  hak_store(&g_backtrace.finished, true);
 }
 
 void hak_backtrace_bare(bool bare) { hak_store(&g_backtrace.bare, bare); }

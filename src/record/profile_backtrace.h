@@ -21,8 +21,9 @@ enum { HAK_BACKTRACE_MOST = 128 };
  * enters a sandbox. */
 void hak_backtrace_prepare(void);
 
-/* Before the program enters a sandbox: what stacks need is read, for the time when it cannot be. */
-void hak_backtrace_finish(void);
+/* Before the program enters a sandbox: from now on no kernel call is made for a stack, whenever stacks are asked for.
+ * reads: what stacks need is read, for the time when it cannot be. */
+void hak_backtrace_finish(bool reads);
 
 /* True: no kernel calls but those of malloc, in a sandbox that HAKMEM was not told of. */
 void hak_backtrace_bare(bool bare);

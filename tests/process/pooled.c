@@ -4,12 +4,18 @@
  *
  * not here  The expected report: pooled_test.py.
  */
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -214,6 +220,49 @@ static void profile_after_guards(void) {
   NEED(hak_profile_dump(getenv("HAK_PROFILE")) == 0);
 }
 
+/* ---- in a sandbox ---- */
+
+#define ENDS_FOR(name) \
+  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
+
+/* The process ends for a handler, for a look at a page of a stack, for a look at code, and for a file. */
+static void enter_sandbox(void) {
+  static struct sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+      ENDS_FOR(rt_sigaction), ENDS_FOR(rt_sigprocmask), ENDS_FOR(process_vm_readv), ENDS_FOR(openat),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const struct sock_fprog program = {sizeof filter / sizeof filter[0], filter};
+  NEED(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+  NEED(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+}
+
+/* Guarded before and after; another setting is set in between. */
+static void set_in_sandbox(void) {
+  NEED(hak_set("guard_bytes", "1000") == 0);
+  take_often();
+  enter_sandbox();
+  uint64_t before = guarded_now();
+  NEED(hak_set_limit(0, (size_t)1 << 40) == 0);
+  mallopt(M_TRIM_THRESHOLD, 1 << 20);
+  take_often();
+  NEED(guarded_now() > before);
+}
+
+/* Both are asked for in the sandbox first. */
+static void guarded_in_sandbox(void) {
+  enter_sandbox();
+  NEED(hak_set("guard_bytes", "1000") == 0);
+  take_often();
+  NEED(guarded_now() > 0);
+}
+
+static void profiled_in_sandbox(void) {
+  enter_sandbox();
+  NEED(hak_profile_start(1000) == 0);
+  take_often();
+}
+
 static const struct {
   const char *name;
   void (*run)(void);
@@ -222,7 +271,8 @@ static const struct {
     WAY(overflow_write), WAY(overflow_read), WAY(underflow_write), WAY(overflow_found_later), WAY(underflow_found_later),
     WAY(use_after_free_write), WAY(use_after_free_read), WAY(free_twice), WAY(free_twice_by_threads), WAY(free_inside),
     WAY(free_between), WAY(sizes), WAY(other_calls), WAY(threads), WAY(forks), WAY(at_run_time), WAY(off_again),
-    WAY(one_after_the_other), WAY(profile_after_guards),
+    WAY(one_after_the_other), WAY(profile_after_guards), WAY(set_in_sandbox), WAY(guarded_in_sandbox),
+    WAY(profiled_in_sandbox),
 };
 
 int main(int argc, char **argv) {

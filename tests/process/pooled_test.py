@@ -95,6 +95,12 @@ class Honest(ProcessCase):
                 found = re.search(rb"(\d+) blocks sampled", profile.read_bytes())
                 self.assertIn(int(found[1]) if found else 0, range(15000, 70000))
 
+    def test_no_further_kernel_call_in_a_sandbox(self) -> None:
+        for how in ("set_in_sandbox", "guarded_in_sandbox", "profiled_in_sandbox"):
+            with self.subTest(how):
+                result = pooled(how, "")
+                self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "ended\n", ""))
+
     def test_real_programs(self) -> None:
         line = "my %h; $h{$_ % 5000} .= 'x' x ($_ % 90) for 1..200000; print length join('', map { $h{$_} } sort keys %h)"
         for command in (["perl", "-e", line], ["bash", "-c", "for i in {1..3000}; do a[$i]=$i$i; done; echo ${#a[@]}"]):
