@@ -169,6 +169,12 @@ size_t hak_guarded_bytes(const void *p) {
   return live ? slot->bytes : 0;
 }
 
+bool hak_guarded_owns(const void *p) {
+  const struct hak_guarded *slot = slot_at(p);
+  bool live = slot != NULL && hak_load_acquire(&slot->state) == HAK_GUARDED_LIVE;
+  return live && (uintptr_t)p - slot->address < slot->bytes;
+}
+
 /* A page between belongs to the block that is nearer: an overflow of the one in front, or an underflow of the other. */
 static size_t distance(const struct hak_guarded *slot, uintptr_t p) {
   uintptr_t end = slot->address + slot->bytes;

@@ -73,6 +73,9 @@ enum hak_error hak_guarded_put(void *p, const struct hak_guarded_stack *freed);
 /* [bytes] Of the live block that begins at p; 0: none does. */
 size_t hak_guarded_bytes(const void *p);
 
+/* True if p lies in a live block. */
+bool hak_guarded_owns(const void *p);
+
 /* The block at p, or the nearer one of those beside p, live or freed; it may change meanwhile. NULL: none was there. */
 const struct hak_guarded *hak_guarded_near(const void *p);
 

@@ -113,7 +113,7 @@ static void sizes(void) {
     NEED((uintptr_t)p % 16 == 0);
     NEED(malloc_usable_size(p) >= n);
     memset(p, 7, malloc_usable_size(p));
-    NEED(hak_owns(p));
+    NEED(hak_owns(p) && (n == 0 || hak_owns(p + n - 1)));
     free(p);
   }
 }
