@@ -150,10 +150,11 @@ static __thread struct {
 
 enum { LOOKED_MOST = 256 << 10, STEP_MOST = 8 << 20 };
 
-static bool is_readable_up_to(uintptr_t from, uintptr_t to) {
+static bool is_readable_up_to(uintptr_t from, uintptr_t to, bool bare) {
+  bool (*is_readable)(const void *) = bare ? hak_os_is_readable_bare : hak_os_is_readable;
   size_t page = hak_os_page_bytes();
   for (uintptr_t at = from & -(uintptr_t)page; at < to; at += page) {
-    if (!hak_os_is_readable((const void *)at)) return false;
+    if (!is_readable((const void *)at)) return false;
   }
   return true;
 }
@@ -164,8 +165,8 @@ static uintptr_t end_of_stack(uintptr_t sp, bool bare) {
   uintptr_t own = (uintptr_t)hak_self_pointer();
   if (hak_self_is_on_first_stack((const void *)sp)) return (uintptr_t)hak_libc_stack_end();
   if (own - sp >= LOOKED_MOST) return sp;
-  if (bare || (g_stack.low != 0 && g_stack.low <= sp)) return own;
-  if (!is_readable_up_to(sp, g_stack.low != 0 ? g_stack.low : own)) return sp;
+  if (g_stack.low != 0 && g_stack.low <= sp) return own;
+  if (!is_readable_up_to(sp, g_stack.low != 0 ? g_stack.low : own, bare)) return sp;
   g_stack.low = sp;
   return own;
 }
@@ -175,7 +176,7 @@ static HAK_NOINLINE bool look_further(struct walk *walk, uintptr_t to) {
   size_t page = hak_os_page_bytes();
   if (walk->bare || to - walk->end > STEP_MOST) return false;
   uintptr_t from = walk->end & -(uintptr_t)page;
-  if (!is_readable_up_to(from, to)) return false;
+  if (!is_readable_up_to(from, to, false)) return false;
   walk->end = hak_round_up(to, page);
   return true;
 }

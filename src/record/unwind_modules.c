@@ -206,11 +206,12 @@ void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned c
 }
 
 /* True if the module's tables are the ones that were found. */
-static bool is_still_there(const struct hak_unwind_module *module) {
+static bool is_still_there(const struct hak_unwind_module *module, bool bare) {
   const char *header = (const char *)(uintptr_t)module->table.header, *last = header + sizeof module->mark - 1;
   const uintptr_t word = ~(uintptr_t)7;
-  bool readable = hak_os_is_readable((const void *)((uintptr_t)header & word)) &&
-                  hak_os_is_readable((const void *)((uintptr_t)last & word));
+  bool (*is_readable)(const void *) = bare ? hak_os_is_readable_bare : hak_os_is_readable;
+  bool readable = is_readable((const void *)((uintptr_t)header & word)) &&
+                  is_readable((const void *)((uintptr_t)last & word));
   return readable && memcmp(header, module->mark, sizeof module->mark) == 0;
 }
 
@@ -239,10 +240,13 @@ static bool read_for(uint64_t pc, struct hak_unwind_module *module) {
   return found;
 }
 
+/* Where the list could not be read again, code is left without the tables that went. */
 bool hak_unwind_module_at(uint64_t pc, bool bare, struct hak_unwind_module *module) {
   bool found = find_known(pc, module), has_table = found && module->table.header != 0;
-  if (bare || (has_table && is_still_there(module))) return found;
-  return has_table || is_reading_due() ? read_for(pc, module) : found;
+  if (has_table && is_still_there(module, bare)) return true;
+  if (!bare && (has_table || is_reading_due())) found = read_for(pc, module);
+  if (found && module->table.header != 0 && !is_still_there(module, bare)) module->table.header = 0;
+  return found;
 }
 
 static bool copy_module(unsigned n, struct hak_unwind_module *module) {
@@ -257,7 +261,7 @@ static bool copy_module(unsigned n, struct hak_unwind_module *module) {
 static bool are_all_there(void) {
   struct hak_unwind_module module;
   for (unsigned n = 0; copy_module(n, &module); n++) {
-    if (module.table.header != 0 && !is_still_there(&module)) return false;
+    if (module.table.header != 0 && !is_still_there(&module, false)) return false;
   }
   return true;
 }
