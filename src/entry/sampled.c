@@ -40,7 +40,7 @@ static void draw_guard(void) {
 }
 
 /* Draws anew what was set since the last draw. */
-static void heed_settings(void) {
+static void heed_means(void) {
   if (hak_pace.mean != sample_mean()) draw_sample();
   if (hak_pace.guard_mean != hak_setting(guard_bytes)) draw_guard();
 }
@@ -72,7 +72,7 @@ static double count_request(size_t n) {
   int64_t passed = hak_pace.drawn - hak_pace.left;
   hak_pace.to_sample -= passed;
   hak_pace.to_guard -= passed;
-  heed_settings();
+  heed_means();
   bool sample = hak_pace.to_sample <= 0;
   hak_pace.guard = hak_pace.to_guard <= 0;
   double weight = sample ? 1 / hak_poisson_share(bytes, hak_pace.mean) : 0;

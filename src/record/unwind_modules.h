@@ -38,8 +38,8 @@ struct hak_unwind_module {
   uint8_t mark[HAK_UNWIND_MARK_BYTES]; /* the first bytes of .eh_frame_hdr */
 };
 
-/* The module of the code at pc. False: none. bare: no kernel call but those of malloc, so of those known. A lock of its own; call where no
- * lock is held. */
+/* The module of the code at pc; without tables if they are no longer there. False: none. bare: no kernel call but those
+ * of malloc, so of those known. A lock of its own; call where no lock is held. */
 bool hak_unwind_module_at(uint64_t pc, bool bare, struct hak_unwind_module *module);
 
 /* Reads the list, for a process that soon must not. No sandbox. */
