@@ -131,7 +131,7 @@ static void take_mapping(const struct hak_map *map, void *to) {
 
 static size_t bytes_in_pages(size_t bytes) { return hak_round_up(bytes, hak_os_page_bytes()); }
 
-/* NULL: no memory. */
+/* NULL: no memory, or no file could be opened. */
 static struct module_list *read_modules(void) {
   struct module_list *list = hak_os_map(bytes_in_pages(sizeof *list));
   struct reading *reading = list != NULL ? hak_os_map(bytes_in_pages(sizeof *reading)) : NULL;
@@ -142,7 +142,9 @@ static struct module_list *read_modules(void) {
   reading->list = list;
   hak_maps_visit(reading->text, take_mapping, reading);
   hak_os_unmap(reading, bytes_in_pages(sizeof *reading));
-  return list;
+  if (list->count != 0) return list;
+  hak_os_unmap(list, bytes_in_pages(sizeof *list));
+  return NULL;
 }
 
 /* ---- finding ---- */
@@ -205,14 +207,21 @@ void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned c
   if (!taken) hak_os_unmap(list, bytes_in_pages(sizeof *list));
 }
 
-/* True if the module's tables are the ones that were found. */
-static bool is_still_there(const struct hak_unwind_module *module, bool bare) {
+/* Without the call that copies: another thread must not close the module meanwhile. */
+static bool is_there_bare(const struct hak_unwind_module *module) {
   const char *header = (const char *)(uintptr_t)module->table.header, *last = header + sizeof module->mark - 1;
   const uintptr_t word = ~(uintptr_t)7;
-  bool (*is_readable)(const void *) = bare ? hak_os_is_readable_bare : hak_os_is_readable;
-  bool readable = is_readable((const void *)((uintptr_t)header & word)) &&
-                  is_readable((const void *)((uintptr_t)last & word));
+  bool readable = hak_os_is_readable_bare((const void *)((uintptr_t)header & word)) &&
+                  hak_os_is_readable_bare((const void *)((uintptr_t)last & word));
   return readable && memcmp(header, module->mark, sizeof module->mark) == 0;
+}
+
+/* True if the module's tables are the ones that were found. Another thread may close the module meanwhile, as this
+ * thread does not run in each one that is looked at. */
+static bool is_still_there(const struct hak_unwind_module *module, bool bare) {
+  uint8_t now[sizeof module->mark];
+  if (bare) return is_there_bare(module);
+  return hak_os_peek(now, module->table.header, sizeof now) && memcmp(now, module->mark, sizeof now) == 0;
 }
 
 /* ---- when to read ---- */

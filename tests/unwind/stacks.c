@@ -11,8 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 
 #include "record/unwind.h"
+#include "record/unwind_modules.h"
 
 enum { MOST = 128, DEPTH = 30 };
 
@@ -88,6 +90,14 @@ static void with_signal(const char *where, int flags) {
   raise_in(HAK_PASSES_LIBC ? 10 : 0);
 }
 
+/* The list of modules cannot be read again: the one before stays. */
+static void without_files(void) {
+  const struct rlimit none = {0, 0};
+  setrlimit(RLIMIT_NOFILE, &none);
+  hak_unwind_modules_read();
+  in_thread("no file can be opened");
+}
+
 int main(void) {
   pthread_t thread;
   in_thread("first stack");
@@ -96,6 +106,7 @@ int main(void) {
     pthread_join(thread, NULL);
   }
   if (HAK_PASSES_LIBC) with_signal("signal", 0), with_signal("signal, stack apart", SA_ONSTACK);
+  without_files();
   if (!g_wrong) puts("done");
   return g_wrong;
 }
