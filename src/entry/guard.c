@@ -26,7 +26,10 @@ static HAK_NOINLINE void walk(struct hak_guarded_stack *stack, const void *site,
 HAK_NOINLINE void *hak_guard_malloc(size_t n, const void *site) {
   if (n > hak_min(hak_guarded_most(), HAK_SLAB_MAX)) return NULL;
   struct hak_guarded_stack stack;
-  walk(&stack, site, hak_pace.frame);
+  const void *frame = hak_pace.frame;
+  hak_slow_enter_for(n, NULL, site); /* the process and the thread begin with this block, if it is their first */
+  hak_slow_leave();
+  walk(&stack, site, frame);
   void *p = hak_guarded_take(n, (uint32_t)(hak_pace.chance >> 32), &stack);
   if (p != NULL) hak_count(HAK_COUNTER_guarded, 1);
   return p;

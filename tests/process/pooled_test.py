@@ -95,6 +95,10 @@ class Honest(ProcessCase):
                 found = re.search(rb"(\d+) blocks sampled", profile.read_bytes())
                 self.assertIn(int(found[1]) if found else 0, range(15000, 70000))
 
+    def test_first_block_of_the_process(self) -> None:
+        result = pooled("names_that_are_not_there", "1")
+        self.assertEqual((result.returncode, result.stdout, result.stderr), (0, "ended\n", ""))
+
     def test_no_further_kernel_call_in_a_sandbox(self) -> None:
         for how in ("set_in_sandbox", "guarded_in_sandbox", "profiled_in_sandbox"):
             with self.subTest(how):
