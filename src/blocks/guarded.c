@@ -139,6 +139,12 @@ static enum hak_error judge_put(const struct hak_guarded *slot, const void *p, u
   return state == HAK_GUARDED_LIVE ? HAK_ERROR_none : HAK_ERROR_double_free;
 }
 
+enum hak_error hak_guarded_judge(const void *p) {
+  const struct hak_guarded *slot = slot_at(p);
+  enum hak_error error = slot != NULL ? judge_put(slot, p, hak_load_acquire(&slot->state)) : HAK_ERROR_released;
+  return error != HAK_ERROR_none ? error : HAK_ERROR_released; /* taken meanwhile */
+}
+
 /* Of several threads that free one block, one finds it live. */
 static enum hak_error claim(struct hak_guarded *slot, const void *p) {
   lock_guarded();

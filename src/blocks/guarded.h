@@ -70,6 +70,9 @@ void *hak_guarded_take(size_t n, uint32_t chance, const struct hak_guarded_stack
  * HAK_ERROR_overrun: the block is live, and the pattern beside it was overwritten. */
 enum hak_error hak_guarded_put(void *p, const struct hak_guarded_stack *freed);
 
+/* The error of p in the pool, of which no live block begins at p. */
+enum hak_error hak_guarded_judge(const void *p);
+
 /* [bytes] Of the live block that begins at p; 0: none does. */
 size_t hak_guarded_bytes(const void *p);
 

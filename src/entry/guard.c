@@ -44,6 +44,12 @@ HAK_NOINLINE void hak_guard_free(void *p, const void *site) {
   hak_die(error, p, 0, site);
 }
 
+HAK_NOINLINE void hak_guard_tell(enum hak_error error, const void *p, const void *site) {
+  struct hak_guarded_stack stack;
+  walk(&stack, site, __builtin_frame_address(0));
+  hak_guard_report_free(error, p, &stack);
+}
+
 /* In a sandbox, which may end the process for installing a handler, faults are reported if they were before. */
 void hak_guard_begin(void) {
   hak_backtrace_prepare();

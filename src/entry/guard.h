@@ -17,11 +17,16 @@
 
 #include <stddef.h>
 
+#include "os/die.h"
+
 /* A guarded block of n bytes; NULL: none, as n is too long or no slot is free. */
 void *hak_guard_malloc(size_t n, const void *site);
 
 /* Frees a pointer that lies in the pool. */
 void hak_guard_free(void *p, const void *site);
+
+/* Reports a pointer that lies in the pool and is no live block, with the stack of this call. */
+void hak_guard_tell(enum hak_error error, const void *p, const void *site);
 
 /* After guard_bytes was set: has faults in the pool reported. Not inside malloc. */
 void hak_guard_begin(void);

@@ -292,9 +292,11 @@ size_t hak_slow_usable(const void *p, const void *site) {
   if (p == NULL) return 0;
   hak_slow_enter(p, site);
   size_t bytes = block_bytes(p);
-  if (HAK_UNLIKELY(bytes == 0) && hak_guarded_holds(p)) bytes = hak_guarded_bytes(p);
-  enum hak_error error = bytes != 0 ? HAK_ERROR_none : judge_free(p);
+  bool guarded = HAK_UNLIKELY(bytes == 0) && hak_guarded_holds(p);
+  if (guarded) bytes = hak_guarded_bytes(p);
+  enum hak_error error = bytes != 0 ? HAK_ERROR_none : guarded ? hak_guarded_judge(p) : judge_free(p);
   hak_slow_leave();
+  if (bytes == 0 && guarded) hak_guard_tell(error, p, site);
   if (bytes == 0) hak_die(error, p, 0, site);
   return bytes;
 }

@@ -103,6 +103,12 @@ static void free_twice_by_threads(void) {
   drop(p);
 }
 
+static void resize_freed(void) {
+  volatile char *p = take(BYTES);
+  drop(p);
+  p = realloc((char *)p, 100);
+}
+
 static void free_inside(void) { drop(take(BYTES) + 8); }
 static void free_between(void) { drop(at_end() + BYTES + 8); }
 
@@ -278,8 +284,8 @@ static const struct {
 #define WAY(name) {#name, name}
     WAY(overflow_write), WAY(overflow_read), WAY(underflow_write), WAY(overflow_found_later), WAY(underflow_found_later),
     WAY(use_after_free_write), WAY(use_after_free_read), WAY(free_twice), WAY(free_twice_by_threads), WAY(free_inside),
-    WAY(free_between), WAY(sizes), WAY(other_calls), WAY(threads), WAY(forks), WAY(at_run_time), WAY(off_again),
-    WAY(one_after_the_other), WAY(profile_after_guards), WAY(set_in_sandbox), WAY(guarded_in_sandbox),
+    WAY(resize_freed), WAY(free_between), WAY(sizes), WAY(other_calls), WAY(threads), WAY(forks), WAY(at_run_time),
+    WAY(off_again), WAY(one_after_the_other), WAY(profile_after_guards), WAY(set_in_sandbox), WAY(guarded_in_sandbox),
     WAY(profiled_in_sandbox), WAY(names_that_are_not_there),
 };
 

@@ -69,6 +69,9 @@ class Errors(ProcessCase):
         self.assertEqual(stacks["called free"], ["drop", "free_twice", "main"])
         stacks = self.found("free_twice_by_threads", twice, signal.SIGABRT)
         self.assertEqual(stacks["freed"], ["drop", "drop_there"])
+        stacks = self.found("resize_freed", twice, signal.SIGABRT)
+        self.assertEqual(stacks["freed"], ["drop", "resize_freed", "main"])
+        self.assertEqual(stacks["called free"], ["resize_freed", "main"])
         self.found("free_inside", rf"wrong free: free of {ADDRESS}, 8 B into a block of 24 B", signal.SIGABRT)
         self.found("free_between", rf"wrong free: free of {ADDRESS}, 8 B after a block of 24 B", signal.SIGABRT)
 
