@@ -286,19 +286,24 @@ static HAK_NOINLINE size_t checked_bytes(unsigned c, const void *p, const void *
   return g_class[c].bytes;
 }
 
+/* Of a pointer that is no block of another kind. Ends the program unless a guarded block begins at p. */
+static HAK_NOINLINE size_t guarded_bytes(enum hak_error error, const void *p, const void *site) {
+  bool guarded = hak_guarded_holds(p);
+  size_t bytes = guarded ? hak_guarded_bytes(p) : 0;
+  if (bytes != 0) return bytes;
+  if (guarded) hak_guard_tell(error = hak_guarded_judge(p), p, site);
+  hak_die(error, p, 0, site);
+}
+
 size_t hak_slow_usable(const void *p, const void *site) {
   unsigned c = hak_range_class(p);
   if (hak_is_slab_class(c)) return HAK_UNLIKELY(hak_calls_are_checked()) ? checked_bytes(c, p, site) : g_class[c].bytes;
   if (p == NULL) return 0;
   hak_slow_enter(p, site);
   size_t bytes = block_bytes(p);
-  bool guarded = HAK_UNLIKELY(bytes == 0) && hak_guarded_holds(p);
-  if (guarded) bytes = hak_guarded_bytes(p);
-  enum hak_error error = bytes != 0 ? HAK_ERROR_none : guarded ? hak_guarded_judge(p) : judge_free(p);
+  enum hak_error error = bytes != 0 ? HAK_ERROR_none : judge_free(p);
   hak_slow_leave();
-  if (bytes == 0 && guarded) hak_guard_tell(error, p, site);
-  if (bytes == 0) hak_die(error, p, 0, site);
-  return bytes;
+  return HAK_LIKELY(bytes != 0) ? bytes : guarded_bytes(error, p, site);
 }
 
 bool hak_heap_owns(const void *p) {
