@@ -81,7 +81,7 @@ class Top(Shown):
         self.assertNotIn("internal waste", self.screen(f"no profile yet; hakmem profile {process.pid}"))
         os.kill(process.pid, signal.SIGUSR2)
         seen = self.screen(r"[KM]iB +blocks +top sites, estimates from \d+ samples, of a profile \d+ s old",
-                           r"≈ [\d.,]+ +≈ [\d,]+ +\w+", r"internal waste +(0\.[1-9]|[1-9])")
+                           r"≈ [\d.,]+ +≈ [\d,]+ +\S+", r"internal waste +(0\.[1-9]|[1-9])")
         self.assertNotIn("learner", seen)  # in the mode baseline
         (self.folder / f"h.{process.pid}").write_bytes(b"nothing")
         self.screen("no heap profile|no profile in pprof's format")
