@@ -204,10 +204,11 @@ void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned c
   if (!taken) hak_os_unmap(list, bytes_in_pages(sizeof *list));
 }
 
-/* True if the module's tables are the ones that were found. The kernel copies: another thread may unload the module. */
+/* True if the module's tables are the ones that were found. The kernel reads: another thread may unload the module. */
 static bool is_still_there(const struct hak_unwind_module *module) {
-  uint8_t mark[HAK_UNWIND_MARK_BYTES];
-  return hak_os_peek(mark, module->table.header, sizeof mark) && memcmp(mark, module->mark, sizeof mark) == 0;
+  uint32_t mark[HAK_UNWIND_MARK_BYTES / sizeof(uint32_t)];
+  memcpy(mark, module->mark, sizeof mark);
+  return hak_os_holds(module->table.header, mark, HAK_UNWIND_MARK_BYTES / sizeof *mark);
 }
 
 /* ---- when to read ---- */
