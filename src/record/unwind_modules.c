@@ -12,7 +12,6 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "os/catch.h"
 #include "os/loaded.h"
 #include "os/lock.h"
 #include "os/maps.h"
@@ -205,13 +204,11 @@ void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned c
   if (!taken) hak_os_unmap(list, bytes_in_pages(sizeof *list));
 }
 
-/* True if the module's tables are the ones that were found. */
+/* True if the module's tables are the ones that were found. The kernel reads: another thread may unload the module. */
 static bool is_still_there(const struct hak_unwind_module *module) {
-  const char *header = (const char *)(uintptr_t)module->table.header, *last = header + sizeof module->mark - 1;
-  const uintptr_t word = ~(uintptr_t)7;
-  bool readable = hak_os_is_readable((const void *)((uintptr_t)header & word)) &&
-                  hak_os_is_readable((const void *)((uintptr_t)last & word));
-  return readable && memcmp(header, module->mark, sizeof module->mark) == 0;
+  uint32_t mark[HAK_UNWIND_MARK_BYTES / sizeof(uint32_t)];
+  memcpy(mark, module->mark, sizeof mark);
+  return hak_os_holds(module->table.header, mark, HAK_UNWIND_MARK_BYTES / sizeof *mark);
 }
 
 /* ---- when to read ---- */
