@@ -293,15 +293,13 @@ static void print_summary(const struct order *order, const struct command_end *e
 
 /* The interpreter gets stderr as its stdout, and no LD_PRELOAD. Ctrl-C waits until the interpreter has started, as for
  * the command itself. */
-static _Noreturn void become_writer(char **argv)
+static _Noreturn void become_writer(char **argv, sigset_t *mask)
 {
-  sigset_t interrupt;
-  sigemptyset(&interrupt);
-  sigaddset(&interrupt, SIGINT);
-  sigprocmask(SIG_BLOCK, &interrupt, NULL);
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   unsetenv("LD_PRELOAD");
   give_signals_back();
+  sigaddset(mask, SIGINT);
+  let_signals_in(mask);
   if (nothing >= 0)
     dup2(nothing, 0);
   dup2(2, 1);
@@ -318,12 +316,15 @@ static void write_profile(const struct order *order, char *folder, pid_t first)
                   folder,             number, order->profile, order->argv[0], order->children ? "children" : NULL,
                   NULL};
   int status = 0;
+  sigset_t before;
+  hold_signals(&before);
   pid_t pid = fork();
   if (pid == 0)
-    become_writer(argv);
+    become_writer(argv, &before);
+  program_pid = pid;
+  let_signals_in(&before);
   if (pid < 0)
     fail("no heap profile: fork");
-  program_pid = pid;
   while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
     ;
   program_pid = 0;

@@ -564,6 +564,7 @@ class Profiled(Scratch):
         for option, said in (
             ("--profile=/no/such/x", "/no/such: a profile cannot be written there"),
             (f"--profile={self.folder}", f"--profile={self.folder}: a folder; name a file"),
+            (f"--profile={'x' * 256}", f"--profile={'x' * 256}: file name too long"),
         ):
             ended = self.profiled("echo", "it", options=(option,), ends=2)
             self.assertEqual((ended.stdout, ended.stderr), ("", f"hakmem: {said}\n"))

@@ -256,6 +256,20 @@ class KnownCauses(Explained):
         self.assertRegex(text, r"long blocks of child\+\S+ \(tools_causes\): 400 blocks")
         self.assertNotIn("are copies", " ".join(lines_of(look, None)))
 
+    def test_a_forks_child_with_a_child(self) -> None:
+        """What it took itself is its own, although its child shares it."""
+        code = ("import os, time\nold = [bytes(3000) for _ in range(8000)]\nif os.fork():\n os.wait()\nelse:\n"
+                " kept = [bytes(2000) for _ in range(8000)]\n child = os.fork()\n"
+                " if child: print(os.getpid(), child, flush=True)\n time.sleep(60)")
+        process = self.started("/usr/bin/python3", "-c", code)
+        pids = [int(word) for word in line_of(process).split()]
+        for pid in pids:
+            self.addCleanup(os.kill, pid, signal.SIGKILL)
+        look, last = look_at(pids[0]), look_at(pids[1])
+        self.assertLess(abs(size_of(look, "live") - 16 * MIB), 3 * MIB, look.parts.bytes)
+        self.assertLess(abs(size_of(look, "copy") - 24 * MIB), 5 * MIB, look.parts.bytes)
+        self.assertGreater(size_of(last, "copy"), 37 * MIB, last.parts.bytes)
+
     def test_a_forks_child_that_writes(self) -> None:
         """Its pages are its own then: it is told that they are copies, and that freeing is not the only remedy."""
         look, size = self.look("copies")

@@ -96,7 +96,7 @@ class Commands(unittest.TestCase):
     def test_each_stands_in_a_group(self) -> None:
         self.assertEqual(sorted(command.name for _, commands in grouped() for command in commands), list(NAMES))
         self.assertEqual([command_named(name).name for name in NAMES], list(NAMES))
-        self.assertEqual(len(NAMES), 17)
+        self.assertEqual(len(NAMES), 18)
 
     def test_seven_stand_first_and_each_has_one_line_at_80_columns(self) -> None:
         with mock.patch.dict("os.environ", COLUMNS="80"):

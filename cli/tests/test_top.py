@@ -81,7 +81,7 @@ class Top(Shown):
         self.assertNotIn("internal waste", self.screen(f"no profile yet; hakmem profile {process.pid}"))
         os.kill(process.pid, signal.SIGUSR2)
         seen = self.screen(r"[KM]iB +blocks +top sites, estimates from \d+ samples, of a profile \d+ s old",
-                           r"≈ [\d.,]+ +≈ [\d,]+ +\w+", r"internal waste +(0\.[1-9]|[1-9])")
+                           r"≈ [\d.,]+ +≈ [\d,]+ +\S+", r"internal waste +(0\.[1-9]|[1-9])")
         self.assertNotIn("learner", seen)  # in the mode baseline
         (self.folder / f"h.{process.pid}").write_bytes(b"nothing")
         self.screen("no heap profile|no profile in pprof's format")
@@ -244,6 +244,8 @@ class Parts(unittest.TestCase):
         pieces = [event for n in range(len(data) - 1) for event in source.events(data[n:n + 1])]
         whole = [event for event in pieces if event.name != "escape"]
         self.assertGreaterEqual(len(whole), len(wanted), "an escape that comes alone is a key, which events_until waits for")
+        for strange in (b"\x1b[[A", b"\x1b[5^", b"\x1b[5$", b"\x1b[2@"):  # F1 of the kernel's console; rxvt's, with Ctrl and Shift
+            self.assertEqual([event.name for event in Input().events(strange + b"q")], ["", "q"], strange)
         self.assertEqual(list(Input().events(b"\x1b[" + b"1;" * 40))[0], Event("escape"), "what never ends is no sequence")
 
     def test_columns_and_names_are_where_they_are_drawn(self) -> None:

@@ -86,6 +86,7 @@ class Watched(Begun):
             (("--watch", "--profile"), "--watch or --profile, one of them"),
             ((f"--watch={self.folder}",), "a folder; name a file"),
             (("--watch=/proc/none/x",), "/proc/none: a profile cannot be written there"),
+            ((f"--watch={self.folder / ('x' * 250)}",), "longer than the 255 bytes that a setting's path may have"),
         ):
             self.assertIn(said, self.refused("exec", "--build", str(BUILD), *options, "--", "true"))
 

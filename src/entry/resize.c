@@ -173,7 +173,7 @@ static void *copy_big(char *to, void *p, size_t have, const void *site) {
 
 /* Outside the slow path: the program may have protected pages of the block, with a SIGSEGV handler that allocates. */
 static void copy_away(void *q, void *p, size_t have, size_t n, const void *site) {
-  if (n > have && have > HAK_SLAB_MAX && is_big(p)) p = copy_big(q, p, have, site);
+  if (n > have && is_big(p)) p = copy_big(q, p, have, site);
   else hak_libc_memcpy(q, p, hak_min(have, n));
   if (p != NULL) give_up(p, site);
 }

@@ -29,7 +29,7 @@ static void sample_from_now(bool on) {
   unsigned modules = (unsigned)hak_min(hak_load(&g_asked.modules), HAK_ASKED_MODULES);
   if (on && bare) hak_unwind_modules_give(g_asked.module, modules);
   if (on) hak_backtrace_prepare();
-  hak_backtrace_bare(on && bare);
+  if (on) hak_backtrace_bare(bare); /* a thread may still walk when sampling ends */
   hak_python_take(on && !bare ? &g_asked.python : NULL);
   hak_store(&g_settings.profile, on);
   hak_store(&g_account.lent, on);

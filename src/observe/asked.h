@@ -33,7 +33,7 @@ enum hak_asked_answer { HAK_ANSWER_NONE, HAK_ANSWER_DONE, HAK_ANSWER_REFUSED };
 
 enum { HAK_HOW_BARE = 1 }; /* only kernel calls of malloc */
 
-enum { HAK_ASKED_MODULES = 20 };
+enum { HAK_ASKED_MODULES = 18 };
 
 struct hak_asked {
   uint32_t how;     /* HAK_HOW_ bits */

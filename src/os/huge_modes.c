@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
+#include "base/fmt.h"
 #include "base/str.h"
 #include "os/call.h"
 #include "os/os.h"
@@ -41,9 +42,19 @@ static size_t largest_given(enum mode inherited) {
   return 0;
 }
 
+/* hugepages-2048kB where a page has 4 KiB. */
+static enum mode mode_of_huge(enum mode all) {
+  struct hak_line path;
+  hak_line_start(&path);
+  hak_line_text(&path, FOLDER "hugepages-");
+  hak_line_dec(&path, hak_os_huge_bytes() >> 10);
+  hak_line_text(&path, "kB/enabled");
+  return mode_in(path.text, all, all);
+}
+
 void hak_os_look_at_huge(bool none) {
   enum mode all = mode_in(FOLDER "enabled", BY_ADVICE, BY_ADVICE);
-  enum mode huge = mode_in(FOLDER "hugepages-2048kB/enabled", all, all);
+  enum mode huge = mode_of_huge(all);
   hak_store(&g_huge_modes.huge_by_advice, huge == BY_ADVICE || (none && huge == GIVEN));
   hak_store(&g_huge_modes.middle_bytes, huge == GIVEN ? 0 : largest_given(all));
 }

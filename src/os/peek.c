@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* peek.c: copies memory of this process that may be gone.
+/* peek.c: copies and compares memory of this process that may be gone.
  *
  * what      See peek.h.
  */
@@ -7,6 +7,7 @@
 #include "os/peek.h"
 
 #include <errno.h>
+#include <linux/futex.h>
 #include <sys/uio.h>
 
 #include "os/call.h"
@@ -25,4 +26,12 @@ bool hak_os_peek(void *to, uint64_t address, size_t bytes) {
   long n = HAK_KERNEL(SYS_process_vm_readv, hak_os_process_id(), &own, 1, &from, 1, 0);
   if (n == -ENOSYS || n == -EPERM) return peek_by_file(to, address, bytes);
   return n == (long)bytes;
+}
+
+bool hak_os_holds(uint64_t address, const uint32_t *word, size_t words) {
+  for (size_t n = 0; n < words; n++) {
+    void *at = (void *)(uintptr_t)(address + n * sizeof *word);
+    if (HAK_KERNEL(SYS_futex, at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, at, word[n]) != 0) return false;
+  }
+  return true;
 }

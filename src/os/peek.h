@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* peek.h: copies memory of this process that may be gone.
+/* peek.h: copies and compares memory of this process that may be gone.
  *
- * what      A copy by the kernel, for which an unreadable address is an error and no signal, also when another thread
- *           unmaps the memory meanwhile.
+ * what      The kernel reads it: an unreadable address is an error and no signal, also when another thread unmaps the
+ *           memory meanwhile.
  *
- *               process_vm_readv ---not in this kernel, or forbidden---> /proc/self/mem
+ *               copy:     process_vm_readv ---not in this kernel, or forbidden---> /proc/self/mem
+ *               compare:  futex, FUTEX_CMP_REQUEUE of no waiters
  *
  * locks     None. Signal-safe.
- * failure   False. No sandbox: such calls may end the process there (os.h).
+ * failure   False. Copies: no sandbox, as such calls may end the process there (os.h).
  * not here  Whether an address can be read: catch.h.
  */
 #ifndef HAK_OS_PEEK_H
@@ -19,5 +20,8 @@
 
 /* Copies `bytes` bytes from the address. False: not all of them could be read; *to is then undefined. */
 bool hak_os_peek(void *to, uint64_t address, size_t bytes);
+
+/* True if `words` words at the address are there and equal to these. The address is a multiple of 4. */
+bool hak_os_holds(uint64_t address, const uint32_t *word, size_t words);
 
 #endif

@@ -12,7 +12,6 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
-#include "os/catch.h"
 #include "os/loaded.h"
 #include "os/lock.h"
 #include "os/maps.h"
@@ -207,21 +206,11 @@ void hak_unwind_modules_give(const struct hak_unwind_module *modules, unsigned c
   if (!taken) hak_os_unmap(list, bytes_in_pages(sizeof *list));
 }
 
-/* Without the call that copies: another thread must not close the module meanwhile. */
-static bool is_there_bare(const struct hak_unwind_module *module) {
-  const char *header = (const char *)(uintptr_t)module->table.header, *last = header + sizeof module->mark - 1;
-  const uintptr_t word = ~(uintptr_t)7;
-  bool readable = hak_os_is_readable_bare((const void *)((uintptr_t)header & word)) &&
-                  hak_os_is_readable_bare((const void *)((uintptr_t)last & word));
-  return readable && memcmp(header, module->mark, sizeof module->mark) == 0;
-}
-
-/* True if the module's tables are the ones that were found. Another thread may close the module meanwhile, as this
- * thread does not run in each one that is looked at. */
-static bool is_still_there(const struct hak_unwind_module *module, bool bare) {
-  uint8_t now[sizeof module->mark];
-  if (bare) return is_there_bare(module);
-  return hak_os_peek(now, module->table.header, sizeof now) && memcmp(now, module->mark, sizeof now) == 0;
+/* True if the module's tables are the ones that were found. The kernel reads: another thread may unload the module. */
+static bool is_still_there(const struct hak_unwind_module *module) {
+  uint32_t mark[HAK_UNWIND_MARK_BYTES / sizeof(uint32_t)];
+  memcpy(mark, module->mark, sizeof mark);
+  return hak_os_holds(module->table.header, mark, HAK_UNWIND_MARK_BYTES / sizeof *mark);
 }
 
 /* ---- when to read ---- */
@@ -252,9 +241,9 @@ static bool read_for(uint64_t pc, struct hak_unwind_module *module) {
 /* Where the list could not be read again, code is left without the tables that went. */
 bool hak_unwind_module_at(uint64_t pc, bool bare, struct hak_unwind_module *module) {
   bool found = find_known(pc, module), has_table = found && module->table.header != 0;
-  if (has_table && is_still_there(module, bare)) return true;
+  if (has_table && is_still_there(module)) return true;
   if (!bare && (has_table || is_reading_due())) found = read_for(pc, module);
-  if (found && module->table.header != 0 && !is_still_there(module, bare)) module->table.header = 0;
+  if (found && module->table.header != 0 && !is_still_there(module)) module->table.header = 0;
   return found;
 }
 
@@ -270,7 +259,7 @@ static bool copy_module(unsigned n, struct hak_unwind_module *module) {
 static bool are_all_there(void) {
   struct hak_unwind_module module;
   for (unsigned n = 0; copy_module(n, &module); n++) {
-    if (module.table.header != 0 && !is_still_there(&module, false)) return false;
+    if (module.table.header != 0 && !is_still_there(&module)) return false;
   }
   return true;
 }

@@ -196,7 +196,8 @@ class Kept(KeptCase):
         self.assertEqual(result.returncode, -signal.SIGKILL, result.stderr)
         images = [text_of(self.profile(), mapping.filename) for mapping in self.profile().mapping]
         self.assertTrue(any("_decimal" in path for path in images), images)
-        self.assertEqual(sum(location.mapping_id == 0 for location in self.profile().location), 0)
+        addresses = [location for location in self.profile().location if location.address != 0]  # lines of Python have none
+        self.assertEqual(sum(location.mapping_id == 0 for location in addresses), 0)
 
     def test_wrong_files_are_one_line_each(self) -> None:
         self.expect_quiet_success(run(PROGRAM, "leak", **self.settings()))

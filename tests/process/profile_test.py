@@ -211,17 +211,13 @@ class Contents(ProfileCase):
         self.assertRegex(ids["libc.so.6"], "^[0-9a-f]{40}$")
         self.assertIn(LIBRARY.resolve().name, ids)
 
-    def test_deep_stacks_by_both_ways(self) -> None:
-        for frames in ("off", "on"):
-            shutil.rmtree(self.folder)
-            self.folder.mkdir()
-            profile = self.profile_of(PROGRAM, "deep", HAKMEM_PROFILE_FRAMES=frames)
-            stack = live_stacks(profile)[0][1]
-            self.assertGreaterEqual(sum("deep" in frame.function for frame in stack), 95, frames)
-            self.assertIn("main", [frame.function for frame in stack])
+    def test_deep_stacks(self) -> None:
+        stack = live_stacks(self.profile_of(PROGRAM, "deep"))[0][1]
+        self.assertGreaterEqual(sum("deep" in frame.function for frame in stack), 95)
+        self.assertIn("main", [frame.function for frame in stack])
 
     def test_a_frame_pointer_that_is_none_harms_nothing(self) -> None:
-        settings = self.settings(HAKMEM_PROFILE_FRAMES="on", HAKMEM_PROFILE_BYTES="1")
+        settings = self.settings(HAKMEM_PROFILE_BYTES="1")
         self.expect_quiet_success(run(PROGRAM, "odd", **settings))
 
     def test_threads_that_free_for_each_other(self) -> None:
@@ -232,16 +228,11 @@ class Contents(ProfileCase):
 
     def test_python(self) -> None:
         code = "import json\nkept = [str(i) * 50 for i in range(30000)]\nprint(len(json.dumps(kept)))\nimport os\n"
-        for frames in ("off", "on"):
-            shutil.rmtree(self.folder)
-            self.folder.mkdir()
-            end = "os._exit\n" if frames == "off" else ""
-            settings = self.settings(HAKMEM_PROFILE_FRAMES=frames, PYTHONMALLOC="malloc")
-            result = run("/usr/bin/python3", "-c", code + end, **settings)
-            self.assertEqual((result.returncode, result.stderr), (0, ""))
-            self.assertGreater(total(self.profile(), "alloc_space"), 30000 * 200)
-            named = str(live_stacks(self.profile())[:40])
-            self.assertTrue(frames == "on" or "Py" in named or "python" in named, named)
+        result = run("/usr/bin/python3", "-c", code + "os._exit\n", **self.settings(PYTHONMALLOC="malloc"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertGreater(total(self.profile(), "alloc_space"), 30000 * 200)
+        named = str(live_stacks(self.profile())[:40])
+        self.assertTrue("Py" in named or "python" in named, named)
 
 
 class Ends(ProfileCase):

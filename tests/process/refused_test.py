@@ -29,7 +29,7 @@ OPTIONAL = ("populate", "cold", "wipeonfork", "dump", "hugepage", "membarrier", 
 NEEDED = ("remap", "unmap", "clone", "getpid", "futex")
 # Of files that settings ask for. Not refused to dynamic programs, whose loader needs most of them.
 OF_FILES = ("files", "read", "pread", "write_file", "pwrite", "fallocate", "map_file", "close", "stat", "fstat", "fcntl", "fchmod",
-            "flock", "rename", "unlink", "user")
+            "flock", "rename", "unlink", "user", "peek")
 FILES = ("stats_file", "counters_file", "decisions_file", "profile_file", "policy_file", "trace_file")
 # Calls without a row in without.c: those by which a program ends; and the program's own, which HAKMEM hands on (api/next.c).
 WITHOUT_A_ROW = {"exit", "exit_group", "kill", "rt_sigreturn", "capset", "chroot", "setns", "unshare"}

@@ -52,6 +52,7 @@ static const struct row {
     {"sigprocmask", SYS_rt_sigprocmask, ANY},
     {"sigaction", SYS_rt_sigaction, ANY},
     {"tgkill", SYS_tgkill, ANY},
+    {"peek", SYS_process_vm_readv, ANY},
     {"getpid", SYS_getpid, ANY},
     {"gettid", SYS_gettid, ANY},
     {"futex", SYS_futex, ANY},

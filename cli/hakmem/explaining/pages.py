@@ -21,7 +21,6 @@ WITH_HUGE = bytes(state | HUGE if state & RESIDENT else state for state in range
 ALL_OUT = bytes(256)
 IS_RESIDENT = bytes(state & RESIDENT for state in range(256))
 IS_COPY = bytes((state & (RESIDENT | COPY)) == RESIDENT | COPY for state in range(256))
-IS_OWN = bytes((state & (RESIDENT | COPY)) == RESIDENT for state in range(256))
 Range = tuple[int, int]
 GAP_MOST = 4 << 20
 

@@ -5,7 +5,7 @@
                          | only blocks in caches   -> caches
                          | none                    -> kept
     a page of a span     | live, kept, big_kept, own: as the tables say (reading/heap.py)
-    of a fork's child    | a page that the parent has, too -> copy, whatever lies on it
+    of a fork's child    | a page that the parent shares -> copy, whatever lies on it
     not HAKMEM's         | stacks, program, files, shared_memory, other (outside.py)
 
 Live blocks on pages that were never written are in no part.
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Optional
 
 from hakmem.explaining.outside import ANONYMOUS, STACKS, Piece
-from hakmem.explaining.pages import HUGE, IS_COPY, IS_OWN, IS_RESIDENT, Pages, Range
+from hakmem.explaining.pages import HUGE, IS_COPY, IS_RESIDENT, Pages, Range
 from hakmem.reading.heap import LIVE, Class, Heap, Slab, Span
 from hakmem.reading.resident import PAGE
 from hakmem.reading.tables import Memory
@@ -73,13 +73,21 @@ def page_masks(each: Class, pages: int) -> list[int]:
     return [mask(page) for page in range(pages)]
 
 
+def both(one: bytes, other: bytes) -> bytes:
+    return (int.from_bytes(one, "big") & int.from_bytes(other, "big")).to_bytes(len(one), "big")
+
+
+def without(one: bytes, other: bytes) -> bytes:
+    return (int.from_bytes(one, "big") & ~int.from_bytes(other, "big")).to_bytes(len(one), "big")
+
+
 class Divider:
     """Of a heap, whose pages' states are known. is_child: pages that the parent has, too, are a part of their own; `parent`:
     the parent's pages at the same places, if they can be read."""
 
     def __init__(self, memory: Memory, heap: Heap, pages: Pages, is_child: bool, parent: Optional[Pages] = None) -> None:
         self.memory, self.heap, self.pages, self.parent = memory, heap, pages, parent
-        self.counted = IS_OWN if is_child else IS_RESIDENT
+        self.is_child = is_child
         self.parts = Parts()
         self.masks: dict[tuple[int, int], list[int]] = {}
         self.slabs = {slab.start: slab for slab in heap.slabs}
@@ -99,16 +107,23 @@ class Divider:
     def own(self, start: int, end: int) -> bytes:
         """1 for each page that counts here."""
         states = self.pages.of(start, end)
+        copy = self.of_parent(start, end)
         self.parts.shared += states.translate(IS_COPY).count(1) * PAGE
-        found = states.translate(self.counted)
-        if self.counted is IS_OWN:
-            self.parts.add(COPY, (states.translate(IS_RESIDENT).count(1) - found.count(1)) * PAGE)
-        return found
+        if self.is_child:
+            self.parts.add(COPY, copy.count(1) * PAGE)
+        return without(states.translate(IS_RESIDENT), copy)
+
+    def of_parent(self, start: int, end: int) -> bytes:
+        """1 for each page that the parent shares, too. Other shared pages are of this process and its own children."""
+        shared = self.pages.of(start, end).translate(IS_COPY)
+        if not self.is_child:
+            return bytes(len(shared))
+        return shared if self.parent is None else both(shared, self.parent.of(start, end).translate(IS_COPY))
 
     def note_copied(self, start: int, own: bytes) -> None:
         if self.parent is not None:
             theirs = self.parent.of(start, start + len(own) * PAGE).translate(IS_RESIDENT)
-            self.parts.copied += (int.from_bytes(own) & int.from_bytes(theirs)).bit_count() * PAGE
+            self.parts.copied += both(own, theirs).count(1) * PAGE
 
     # ---- slabs ----
 
@@ -202,8 +217,8 @@ class Divider:
                 self.parts.depot_emptied += held * (cache is self.heap.depot)
 
     def held(self, block: int, number: int) -> int:
-        pages = self.pages.of(block, block + self.heap.classes[number].bytes)
-        return pages.translate(self.counted).count(1) * PAGE
+        end = block + self.heap.classes[number].bytes
+        return without(self.pages.of(block, end).translate(IS_RESIDENT), self.of_parent(block, end)).count(1) * PAGE
 
     def divide(self) -> Parts:
         for slab in self.heap.slabs:

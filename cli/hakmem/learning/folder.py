@@ -19,8 +19,8 @@ from hakmem.base.figures import counted
 from hakmem.base.streams import bar, show_progress
 from hakmem.learning.learn import run_once, use_text
 from hakmem.learning.policy import Policy, next_run, read_policy
+from hakmem.process.places import PATH_MOST
 from hakmem.process.program import Program, refuse_unless_preloadable
-from hakmem.tracing.trace import PATH_MOST
 
 if TYPE_CHECKING:
     from rich.table import Table

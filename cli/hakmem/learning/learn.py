@@ -24,9 +24,10 @@ from hakmem.learning.learners import KINDS, arm_text
 from hakmem.learning.policy import Policy, past_text, read_policy
 from hakmem.process.counters import Counts, read_counts
 from hakmem.process.launch import OpenStreams, start, wait_or_stop
+from hakmem.process.places import PATH_MOST
 from hakmem.process.preload import callers_preloads, environment, preload_value
 from hakmem.process.program import Program, refuse_unless_preloadable
-from hakmem.tracing.trace import PATH_MOST, exit_status
+from hakmem.tracing.trace import exit_status
 
 MODES = ("evolving", "shadow")
 LONGEST_NAME = "counts1000.4194304"

@@ -16,6 +16,7 @@ MUSL_FOLDER = "musl"
 WHEEL_FOLDER = Path(__file__).parents[1] / "lib"
 MADE_FOR = WHEEL_FOLDER / "made-for"  # "x86_64 2.17": machine, and the oldest glibc; "x86_64 musl"
 MUSL = "musl"
+PATH_MOST = 255  # bytes of a path that is the value of a setting
 
 
 class Places(NamedTuple):

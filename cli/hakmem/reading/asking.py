@@ -28,7 +28,7 @@ from hakmem.base.errors import Refusal
 from hakmem.base.stop import stops
 from hakmem.base.streams import show_progress
 from hakmem.reading.interpreter import interpreter_of
-from hakmem.reading.living import refuse_if_ending, refuse_if_gone
+from hakmem.reading.living import refuse_if_ended, refuse_if_ending
 from hakmem.reading.loaded import stay_loaded
 from hakmem.reading.tables import PT_LOAD, Changed, Memory, Tables, note_in, segments_of
 
@@ -133,7 +133,7 @@ class Sampling:
         while (left := start + seconds - time.monotonic()) > 0:
             show_progress(f"process {self.memory.pid} samples: {left:.0f} s left")
             time.sleep(min(left, 0.2))
-            refuse_if_gone(self.memory.pid)
+            refuse_if_ended(self.memory.pid, "sampled")
             self.refuse_if_off()
 
     def refuse_if_off(self) -> None:
@@ -141,7 +141,7 @@ class Sampling:
             raise Refusal(f"process {self.memory.pid}: its sampling was switched off meanwhile")
 
     def take_answer(self) -> None:
-        refuse_if_gone(self.memory.pid)
+        refuse_if_ended(self.memory.pid, "sampled")
         answer = self.answer()
         if answer == REFUSED:
             raise Refusal(f"process {self.memory.pid} runs with raised rights, and is not sampled from outside")
@@ -202,6 +202,7 @@ def sampled(pid: int) -> Iterator[Sampling]:
                 if not sampling.was_on:
                     sampling.end()
     except (Changed, struct.error):
+        refuse_if_ended(pid, "sampled")
         refuse_if_ending(pid)
         raise Refusal(f"process {pid} became another program while it was sampled") from None
     finally:

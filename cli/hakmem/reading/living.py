@@ -85,6 +85,13 @@ def refuse_if_gone(pid: int) -> None:
         raise Refusal(why)
 
 
+def refuse_if_ended(pid: int, during: str) -> None:
+    """As refuse_if_gone, of a process that was there. during: what was done with it since."""
+    if not Path(f"/proc/{pid}").exists():
+        raise Refusal(f"process {pid} ended while it was {during}")
+    refuse_if_gone(pid)
+
+
 def refuse_if_ending(pid: int) -> None:
     """As refuse_if_gone, of a process whose memory has just gone: one that ends has nothing mapped for a moment."""
     deadline = time.monotonic() + ENDING_SECONDS

@@ -23,7 +23,7 @@ from hakmem.base import streams
 from hakmem.base.errors import CANNOT_EXECUTE, Refusal
 from hakmem.base.extras import needs
 from hakmem.process.executable import SHELL, executable_file, found_file, loaded_file
-from hakmem.process.places import existing, find_folder, find_library
+from hakmem.process.places import PATH_MOST, existing, find_folder, find_library
 from hakmem.process.preload import callers_preloads, is_allocator, preload_value
 from hakmem.process.preloadable import is_built_for_musl, is_for_musl, is_program_of_musl, library_for, refuse_unless_served
 
@@ -153,12 +153,18 @@ def watching(order: Order) -> dict[str, str]:
     if order.profile is not None:
         raise Refusal("--watch or --profile, one of them: with --watch the process is asked while it runs, by its number")
     path = Path(order.watch or os.fsdecode(os.fsencode(Path(order.command[0]).name)[:NAME_BYTES]) + ".watch").absolute()
+    if len(os.fsencode(path)) > PATH_MOST:
+        raise Refusal(f"--watch={path}: longer than the {PATH_MOST} bytes that a setting's path may have")
     refuse_unless_written(path, "--watch")
     return {TABLE_VARIABLE: str(path)}
 
 
 def refuse_unless_written(path: Path, option: str) -> None:
-    if path.is_dir():
+    try:
+        is_folder = path.is_dir()
+    except OSError as failure:
+        raise Refusal(f"{option}={path}: {(failure.strerror or '').lower()}") from None
+    if is_folder:
         raise Refusal(f"{option}={path}: a folder; name a file")
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise Refusal(f"{path.parent}: a profile cannot be written there")

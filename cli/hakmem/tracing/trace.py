@@ -27,12 +27,12 @@ from hakmem.base.figures import counted
 from hakmem.base.stop import stops
 from hakmem.base.streams import bar, show_progress
 from hakmem.process.launch import OpenStreams, start, wait_or_stop
+from hakmem.process.places import PATH_MOST
 from hakmem.process.preload import callers_preloads, environment, preload_value
 from hakmem.process.program import Program, refuse_unless_preloadable
 from hakmem.reading.unpack import refuse_unless_replaceable
 from hakmem.tracing.recording import Packer, Totals, recorded_files, still_written
 
-PATH_MOST = 255  # of a setting
 CHUNK_BYTES = 64 << 10  # by which a file grows: src/record/trace_chunks.h
 SPARE_BYTES = 4 << 20
 DISK_FULL = 1

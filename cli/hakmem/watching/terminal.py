@@ -27,8 +27,9 @@ AWAY, BACK = b"\x1b[?1049l\x1b[?25h", b"\x1b[?1049h\x1b[?25l"  # from the screen
 ESCAPE_SECONDS = 0.05  # in which the rest of a sequence comes
 SEQUENCE_MOST = 32  # bytes
 MOUSE = re.compile(rb"\x1b\[<(\d{1,4});(\d{1,5});(\d{1,5})([Mm])")
+CONSOLE = re.compile(rb"\x1b\[\[.", re.DOTALL)  # F1 to F5 of the kernel's console: read over
 OLD_MOUSE = re.compile(rb"\x1b\[M.{3}", re.DOTALL)  # of terminals that know mode 1000 alone: read over
-SEQUENCE = re.compile(rb"\x1b[\[O]([0-9;?]*)([A-Za-z~])")
+SEQUENCE = re.compile(rb"\x1b[\[O]([0-9;?]*)([@-Z^a-z~$])")
 KEYS = {b"A": "up", b"B": "down", b"H": "home", b"F": "end", b"Z": "before", b"5~": "page up", b"6~": "page down",
         b"1~": "home", b"4~": "end", b"7~": "home", b"8~": "end"}
 BUTTONS = {0: "click", 64: "wheel up", 65: "wheel down"}
@@ -54,7 +55,7 @@ class Input:
     def events(self, data: bytes) -> Iterator[Event]:
         self.rest += data
         while self.rest:
-            for pattern, made in ((MOUSE, mouse_event), (OLD_MOUSE, no_event), (SEQUENCE, key_event)):
+            for pattern, made in ((MOUSE, mouse_event), (OLD_MOUSE, no_event), (CONSOLE, no_event), (SEQUENCE, key_event)):
                 if (found := pattern.match(self.rest)) is not None:
                     self.rest = self.rest[found.end():]
                     yield made(found)
