@@ -74,9 +74,9 @@ static bool make_pool_locked(void) {
   return true;
 }
 
-static void wait_in_ring(struct hak_guarded *slot, enum hak_guarded_state state) {
+static void wait_in_ring(struct hak_guarded *slot) {
   lock_guarded();
-  hak_store_release(&slot->state, state);
+  hak_store_release(&slot->state, HAK_GUARDED_FREED);
   append_locked(slot_number(slot));
   hak_lock_drop(&g_guarded.lock);
 }
@@ -102,7 +102,7 @@ void *hak_guarded_take(size_t n, uint32_t chance, const struct hak_guarded_stack
   struct hak_guarded *slot = n <= page_bytes ? begin_slot() : NULL;
   if (slot == NULL) return NULL;
   uintptr_t page = page_of(slot_number(slot));
-  if (!hak_os_open((void *)page, page_bytes)) return wait_in_ring(slot, HAK_GUARDED_EMPTY), NULL;
+  if (!hak_os_open((void *)page, page_bytes)) return NULL; /* lost: the page may be another mapping's by now */
   slot->bytes = (uint32_t)hak_max(n, 1);
   slot->address = place_block(page, slot->bytes, chance);
   slot->taken = *taken;
@@ -162,7 +162,7 @@ enum hak_error hak_guarded_put(void *p, const struct hak_guarded_stack *freed) {
   if (whole) slot->freed = *freed;
   else return hak_store_release(&slot->state, HAK_GUARDED_LIVE), HAK_ERROR_overrun;
   bool shut = hak_os_shut((void *)page_of(slot_number(slot)), hak_os_page_bytes());
-  if (shut) wait_in_ring(slot, HAK_GUARDED_FREED);
+  if (shut) wait_in_ring(slot);
   else hak_store_release(&slot->state, HAK_GUARDED_FREED); /* lost: a late use would reach the next block */
   return HAK_ERROR_none;
 }

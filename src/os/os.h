@@ -34,8 +34,8 @@ void *hak_os_map(size_t bytes);
 /* Takes `bytes` (a multiple of the page) of addresses that no access reaches. NULL: refused. */
 void *hak_os_reserve(size_t bytes);
 
-/* Opens a part of such addresses: zero memory; shuts the part again, its pages are gone. False: refused, nothing has
- * changed. Kernel call: mmap. */
+/* Opens a part of such addresses: zero memory; shuts the part again, its pages are gone. False: refused; the addresses
+ * may be free now, and soon another mapping's: never touch them again. Kernel call: mmap. */
 bool hak_os_open(void *p, size_t bytes);
 bool hak_os_shut(void *p, size_t bytes);
 

@@ -80,7 +80,7 @@ TEST(Guarded, WritesBesideABlockAreFound) {
   EXPECT_EQ(hak_guarded_overrun(hak_guarded_near(q)), reinterpret_cast<uintptr_t>(q - 4));
 }
 
-TEST(Guarded, ARefusedKernelCallLosesNoBlock) {
+TEST(Guarded, APageWhoseMappingWasRefusedIsUsedNoMore) {
   char *p = take(24);
   refuses = true;
   EXPECT_EQ(take(24), nullptr);
@@ -89,7 +89,7 @@ TEST(Guarded, ARefusedKernelCallLosesNoBlock) {
   refuses = false;
   std::vector<char *> all;
   for (char *q; (q = take(24)) != nullptr;) all.push_back(q);
-  EXPECT_EQ(all.size(), HAK_GUARDED_SLOTS - 1u) << "a page that could not be shut is used no more";
+  EXPECT_EQ(all.size(), HAK_GUARDED_SLOTS - 2u) << "a page that could not be opened or shut is used no more";
 }
 
 TEST(Guarded, ThreadsShareThePool) {
