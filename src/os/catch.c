@@ -129,5 +129,5 @@ bool hak_os_is_readable(const void *p) {
 bool hak_os_is_readable_bare(const void *p) {
   static const struct timespec at_once;
   enum { HARDLY = 0x5a17c3e9 };
-  return HAK_KERNEL(SYS_futex, p, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, HARDLY, &at_once) != -EFAULT;
+  return hak_os_is_strict() || HAK_KERNEL(SYS_futex, p, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, HARDLY, &at_once) != -EFAULT;
 }

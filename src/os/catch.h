@@ -42,7 +42,7 @@ void hak_os_abort(bool unheard) __attribute__((noreturn));
 /* True if the 8 bytes at p, a multiple of 8, can be read. A kernel call that changes nothing. */
 bool hak_os_is_readable(const void *p);
 
-/* The same by a kernel call that locks make anyway, for sandboxes. */
+/* The same by a kernel call that locks make anyway, for sandboxes. In seccomp's strict mode always true. */
 bool hak_os_is_readable_bare(const void *p);
 
 #endif

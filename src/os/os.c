@@ -46,6 +46,7 @@ static struct {
   unsigned purges;  /* 0: not asked yet, 1: a purged page has gone, 2: it stays */
   bool populates_not; /* the kernel does not know MADV_POPULATE_READ and _WRITE */
   bool torn;        /* a target of hak_os_move was lost: no further moves */
+  bool strict;      /* a thread may make no kernel call but read and write (seccomp's first mode) */
   uint64_t *shown; /* second copy of g_os_tally, HAK_OS_SHOWN_STEP cells apart; NULL: none */
 } g_os;
 uint64_t g_os_tally[HAK_OS_CALLS];
@@ -284,9 +285,12 @@ static uint64_t in_ms(struct timespec t) { return (uint64_t)t.tv_sec * 1000 + (u
 
 uint64_t hak_os_now_ms(void) { return in_ms(hak_clock(CLOCK_MONOTONIC_COARSE, CLOCK_MONOTONIC_COARSE)); }
 
+static bool begins_strict(int option, unsigned long value) {
+  return option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT;
+}
+
 static bool forbids_clock(int option, unsigned long value) {
-  bool strict = option == PR_SET_SECCOMP && value == SECCOMP_MODE_STRICT;
-  return strict || (option == PR_SET_TSC && value == PR_TSC_SIGSEGV);
+  return begins_strict(option, value) || (option == PR_SET_TSC && value == PR_TSC_SIGSEGV);
 }
 
 static uint64_t in_ns(struct timespec t) { return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec; }
@@ -325,7 +329,10 @@ bool hak_os_barrier(void) {
 
 void hak_os_heed_prctl(int option, unsigned long value) {
   if (forbids_clock(option, value)) hak_clock_stay_coarse();
+  if (begins_strict(option, value)) hak_store(&g_os.strict, true);
 }
+
+bool hak_os_is_strict(void) { return hak_load(&g_os.strict); }
 
 int hak_os_ask(long number, long a, long b, long c, long d, long e) {
   long answer = HAK_KERNEL(number, a, b, c, d, e);

@@ -148,6 +148,9 @@ bool hak_os_barrier(void);
  * permitted. */
 void hak_os_heed_prctl(int option, unsigned long value);
 
+/* True once the program has begun seccomp's strict mode, in which all kernel calls but read and write end it. */
+bool hak_os_is_strict(void);
+
 /* The kernel's ids of the process and of the calling thread. */
 uint64_t hak_os_process_id(void);
 uint64_t hak_os_thread_id(void);

@@ -21,7 +21,8 @@
 /* Copies `bytes` bytes from the address. False: not all of them could be read; *to is then undefined. */
 bool hak_os_peek(void *to, uint64_t address, size_t bytes);
 
-/* True if `words` words at the address are there and equal to these. The address is a multiple of 4. */
+/* True if `words` words at the address are there and equal to these. The address is a multiple of 4.
+ * In seccomp's strict mode always true: no module can be unloaded there. */
 bool hak_os_holds(uint64_t address, const uint32_t *word, size_t words);
 
 #endif

@@ -42,6 +42,8 @@ static void *from_kernel(void *where, size_t bytes, int flags) {
 
 size_t hak_os_page_bytes(void) { return getauxval(AT_PAGESZ); }
 
+bool hak_os_is_strict(void) { return false; }
+
 void *hak_os_map(size_t bytes) { return refused(FAKE_MAP) ? NULL : from_kernel(NULL, bytes, 0); }
 
 bool hak_os_map_at(void *where, size_t bytes, bool *taken) {
