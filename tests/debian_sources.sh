@@ -5,7 +5,7 @@
 
 release=$(. /etc/os-release && echo "$VERSION_CODENAME")
 
-# The lists of binary packages, with the sources in place of these.
+# The lists of binary packages, with the sources in place of these. A system has one form or both; a file may be missing.
 source_lists() {
   cat /etc/apt/sources.list.d/*.sources 2>/dev/null | grep -v '^ *#' | sed -n 's/^Types: .*/Types: deb-src/; p' >debian.sources
   grep -hs '^deb ' /etc/apt/sources.list /etc/apt/sources.list.d/*.list | sed 's/^deb /deb-src /' >debian.list || true

@@ -277,7 +277,7 @@ class KnownCauses(Explained):
         self.assertLess(abs(copied_bytes(look) - size), 0.05 * size)
         text = " ".join(lines_of(look, None))
         self.assertRegex(text, rf"up to [\d.]+ MiB\s+of it are copies: process {look.parent}, the parent")
-        self.assertRegex(text, r"-> at most [\d.]+ MiB: write less to what was there at the fork")
+        self.assertRegex(text, r"-> at most [\d.]+ MiB: write less to memory from before the fork")
         self.assertEqual(copied_bytes(look_at(look.parent)), 0)
 
 

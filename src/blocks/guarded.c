@@ -158,12 +158,13 @@ enum hak_error hak_guarded_put(void *p, const struct hak_guarded_stack *freed) {
   struct hak_guarded *slot = slot_at(p);
   enum hak_error error = slot != NULL ? claim(slot, p) : HAK_ERROR_released;
   if (error != HAK_ERROR_none) return error;
-  bool whole = hak_guarded_overrun(slot) == 0;
-  if (whole) slot->freed = *freed;
-  else return hak_store_release(&slot->state, HAK_GUARDED_LIVE), HAK_ERROR_overrun;
-  bool shut = hak_os_shut((void *)page_of(slot_number(slot)), hak_os_page_bytes());
-  if (shut) wait_in_ring(slot);
-  else hak_store_release(&slot->state, HAK_GUARDED_FREED); /* lost: a late use would reach the next block */
+  if (hak_guarded_overrun(slot) != 0) {
+    hak_store_release(&slot->state, HAK_GUARDED_LIVE);
+    return HAK_ERROR_overrun;
+  }
+  slot->freed = *freed;
+  /* A page that stays open is lost, as one that is changing for ever: a late use would reach the next block. */
+  if (hak_os_shut((void *)page_of(slot_number(slot)), hak_os_page_bytes())) wait_in_ring(slot);
   return HAK_ERROR_none;
 }
 

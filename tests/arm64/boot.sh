@@ -66,7 +66,7 @@ make_initrd() {
   rm -rf "$out.dir"
 }
 
-# The kernel lies in /boot, or in later Debians beside its modules.
+# The kernel lies in /boot, or in later Debians beside its modules; one of the folders need not be there.
 kernel_of() { find "$1/boot" "$1/usr/lib/modules" -name 'vmlinuz*' 2>/dev/null | head -n 1 || true; }
 
 # The root with this tree in place; ARGUMENTS for ctest.

@@ -59,7 +59,7 @@ def live_reasons(look: Look) -> Iterator[str]:
     yield f"{asked} for them, and has not freed them" + "; below with rounding" * (look.rounding.bytes > 0)
     if copied := copied_bytes(look):
         yield (f"up to {bytes_text(copied)} of it are copies: process {look.parent}, the parent, has pages at these places, "
-               "too, and a write of either to what was there at the fork copies the page (or both took memory since)")
+               "too, and a write of either to memory from before the fork copies the page (or both took memory since)")
     yield from live_by_size(look)
     yield from live_stacks(look)
 
@@ -72,7 +72,7 @@ def copied_bytes(look: Look) -> int:
 
 def live_changes(look: Look) -> Iterator[Change]:
     if copied := copied_bytes(look):
-        text = "write less to what was there at the fork (reference counts, marks), keep what is written apart, or exec"
+        text = "write less to memory from before the fork (reference counts, marks), keep written data apart, or exec"
         yield Change(text, copied, True)
     text = f"free what is not needed. What grows is a leak: hakmem explain {look.pid} --seconds 10"
     yield Change(text, size_of(look, LIVE), True)

@@ -30,7 +30,7 @@ STACKS, FRAMES = 5, 8
 OTHERS = 16  # processes
 NAME_BYTES = 200  # of 255: two numbers and what the file is come after it
 LITTLE = 16
-TEMPORARY_TOLD = 4  # what was freed at once is told where it is one in so many bytes that ever were
+TEMPORARY_TOLD = 4  # blocks freed at once have a row where they are one in so many of all bytes
 PEAK_TOLD = 2  # its stacks are told where it is so many times what is live
 
 

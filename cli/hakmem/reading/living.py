@@ -86,7 +86,7 @@ def refuse_if_gone(pid: int) -> None:
 
 
 def refuse_if_ended(pid: int, during: str) -> None:
-    """As refuse_if_gone, of a process that was there. during: what was done with it since."""
+    """As refuse_if_gone, of a process that was there; `during` names the work with it since."""
     if not Path(f"/proc/{pid}").exists():
         raise Refusal(f"process {pid} ended while it was {during}")
     refuse_if_gone(pid)

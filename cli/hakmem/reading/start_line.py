@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The very line that starts a process again, so that it keeps what cannot be had afterwards: stacks of blocks from before,
-and what was live at the peak.
+and the blocks live at the peak.
 
     /proc/PID/cmdline -> hakmem exec --watch -- PROGRAM WORDS
 """
