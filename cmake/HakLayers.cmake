@@ -4,6 +4,8 @@
 #   main    HAK_READ_ENVIRONMENT=1, initial-exec      libhakmem.so, libhakmem-override.a
 #   plain   HAK_READ_ENVIRONMENT=0, initial-exec      libhakmem.a
 #   dl      HAK_READ_ENVIRONMENT=1, global-dynamic    libhakmem-dl.so
+#   secure  as main, and HAK_SECURE=1                 libhakmem-secure.so
+# The layer `secure`, tables/state and entry/secured are in the variant of this name only.
 # Layer `override` is the part of src/api that defines names of libc and of the C++ runtime, in variant main only: the
 # malloc family and operator new/delete in every library of the variant; functions that call libc's function of the same
 # name in libhakmem.so alone, since an archive cannot stand in front of libc.
@@ -14,9 +16,10 @@ if(HAKMEM_LEARN)
 else()
   set(hak_learn_layer learn_absent)
 endif()
-set(HAK_LAYERS base os tables retain runs blocks record cache observe reclaim ${hak_learn_layer} entry api)
+set(HAK_LAYERS base os tables retain runs blocks record cache observe reclaim secure ${hak_learn_layer} entry api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
+set(hak_secure_files "/src/(secure/|tables/state[.]|entry/secured[.])")
 
 # Code that runs once or seldom is built for size.
 set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thread
@@ -48,6 +51,9 @@ function(hak_layer_library target read_environment tls_model)
   add_library(${target} OBJECT EXCLUDE_FROM_ALL ${ARGN})
   target_link_libraries(${target} PRIVATE hak_flags_library)
   target_compile_definitions(${target} PRIVATE HAK_READ_ENVIRONMENT=${read_environment})
+  if(target MATCHES "^hak_secure_")
+    target_compile_definitions(${target} PRIVATE HAK_SECURE=1)
+  endif()
   target_compile_options(${target} PRIVATE -ftls-model=${tls_model} -ffunction-sections) # see order.ld
 endfunction()
 
@@ -57,6 +63,9 @@ function(hak_variant variant read_environment tls_model)
   foreach(layer IN LISTS HAK_LAYERS)
     hak_layer_sources(${layer} sources)
     list(FILTER sources EXCLUDE REGEX "${hak_override_files}|${hak_preload_files}")
+    if(NOT variant STREQUAL "secure")
+      list(FILTER sources EXCLUDE REGEX "${hak_secure_files}")
+    endif()
     if(sources)
       hak_layer_library(hak_${variant}_${layer} ${read_environment} ${tls_model} ${sources})
       list(APPEND objects $<TARGET_OBJECTS:hak_${variant}_${layer}>)
@@ -68,6 +77,7 @@ endfunction()
 hak_variant(main 1 initial-exec)
 hak_variant(plain 0 initial-exec)
 hak_variant(dl 1 global-dynamic)
+hak_variant(secure 1 initial-exec)
 
 # The archive is linked beside the C++ runtime: names of the runtime are ordinary references there, weak references in
 # the .so.
@@ -77,10 +87,14 @@ list(FILTER override_sources INCLUDE REGEX ${hak_override_files})
 list(FILTER preload_sources INCLUDE REGEX ${hak_preload_files})
 hak_layer_library(hak_main_override 1 initial-exec ${override_sources} ${preload_sources})
 hak_layer_library(hak_archive_override 1 initial-exec ${override_sources})
+hak_layer_library(hak_secure_override 1 initial-exec ${override_sources} ${preload_sources})
 target_compile_definitions(hak_main_override PRIVATE HAK_CXX_LINKED=0)
+target_compile_definitions(hak_secure_override PRIVATE HAK_CXX_LINKED=0)
 target_compile_definitions(hak_archive_override PRIVATE HAK_CXX_LINKED=1)
 # Forwarded calls are jumps in every preset: the called function sees the program as its caller, which dlopen relies on.
 target_compile_options(hak_main_override PRIVATE -foptimize-sibling-calls)
+target_compile_options(hak_secure_override PRIVATE -foptimize-sibling-calls)
 target_compile_options(hak_archive_override PRIVATE -foptimize-sibling-calls)
 set(HAK_OBJECTS_override $<TARGET_OBJECTS:hak_main_override>)
+set(HAK_OBJECTS_secure_override $<TARGET_OBJECTS:hak_secure_override>)
 set(HAK_OBJECTS_archive_override $<TARGET_OBJECTS:hak_archive_override>)

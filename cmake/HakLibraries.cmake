@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# The four libraries, made of the layers' objects. All are linked as C: libhakmem.so must not need libstdc++, though
+# The five libraries, made of the layers' objects. All are linked as C: libhakmem.so must not need libstdc++, though
 # operator new and delete are written in C++.
 
 function(hak_library target type name export_name)
@@ -49,7 +49,10 @@ if(NOT HAK_SANITIZE)
   target_link_options(hakmem_override INTERFACE -Wl,-u,malloc)
 
   hak_shared_library(hakmem_dl hakmem-dl dl ${HAK_OBJECTS_dl})
-  list(APPEND HAK_LIBRARIES hakmem hakmem_override hakmem_dl)
+
+  hak_shared_library(hakmem_secure hakmem-secure secure ${HAK_OBJECTS_secure} ${HAK_OBJECTS_secure_override})
+  set_target_properties(hakmem_secure PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  list(APPEND HAK_LIBRARIES hakmem hakmem_override hakmem_dl hakmem_secure)
 endif()
 
 # Another project builds only the libraries that the project links.

@@ -26,16 +26,15 @@ HAK_EXPORT void *reallocarray(void *p, size_t count, size_t size) {
 HAK_EXPORT void cfree(void *p);
 HAK_EXPORT void cfree(void *p) { free(p); }
 
-/* The size arguments are ignored: the class map gives the block's size, as in free. */
+/* The class map gives the block's size, as in free; the secure flavour compares. */
 HAK_EXPORT void free_sized(void *p, size_t n);
 HAK_EXPORT void free_sized(void *p, size_t n) {
-  (void)n;
+  hak_front_expect(p, n, 0);
   free(p);
 }
 
 HAK_EXPORT void free_aligned_sized(void *p, size_t align, size_t n);
 HAK_EXPORT void free_aligned_sized(void *p, size_t align, size_t n) {
-  (void)align;
-  (void)n;
+  hak_front_expect(p, n, align);
   free(p);
 }

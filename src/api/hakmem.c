@@ -2,7 +2,7 @@
 /* hakmem.c: the names of hakmem.h.
  *
  * what      The malloc family under HAKMEM's names, and HAKMEM's own functions: statistics, settings, ownership.
- * hot path  hak_malloc, hak_free, hak_calloc, hak_realloc: the inline functions of entry/fast_path.h and nothing else.
+ * hot path  hak_malloc, hak_free, hak_calloc, hak_realloc: the inline functions of entry/front.h and nothing else.
  * failure   As hakmem.h says for each name.
  * not here  malloc and free: malloc.c. A program that links without overriding malloc gets this file alone.
  */
@@ -17,7 +17,7 @@
 #include "api/rules.h"
 #include "base/str.h"
 #include "cache/account.h"
-#include "entry/fast_path.h"
+#include "entry/front.h"
 #include "entry/oom.h"
 #include "entry/profiling.h"
 #include "entry/thread.h"
@@ -37,10 +37,10 @@ HAK_EXPORT const char *hak_version(void) {
 
 /* ---- blocks ---- */
 
-HAK_EXPORT void *hak_malloc(size_t n) { return hak_fast_malloc(n); }
-HAK_EXPORT void hak_free(void *p) { hak_fast_free(p); }
-HAK_EXPORT void *hak_calloc(size_t count, size_t size) { return hak_fast_calloc(count, size); }
-HAK_EXPORT void *hak_realloc(void *p, size_t n) { return hak_fast_realloc(p, n); }
+HAK_EXPORT void *hak_malloc(size_t n) { return hak_front_malloc(n); }
+HAK_EXPORT void hak_free(void *p) { hak_front_free(p); }
+HAK_EXPORT void *hak_calloc(size_t count, size_t size) { return hak_front_calloc(count, size); }
+HAK_EXPORT void *hak_realloc(void *p, size_t n) { return hak_front_realloc(p, n); }
 
 HAK_EXPORT void *hak_reallocarray(void *p, size_t count, size_t size) { return hak_rules_reallocarray(p, count, size); }
 HAK_EXPORT void *hak_aligned_alloc(size_t align, size_t n) { return hak_rules_aligned_alloc(align, n); }
@@ -51,19 +51,18 @@ HAK_EXPORT int hak_posix_memalign(void **out, size_t align, size_t n) {
 }
 
 HAK_EXPORT void hak_free_sized(void *p, size_t n) {
-  (void)n;
-  hak_fast_free(p);
+  hak_front_expect(p, n, 0);
+  hak_front_free(p);
 }
 
 HAK_EXPORT void hak_free_aligned_sized(void *p, size_t align, size_t n) {
-  (void)align;
-  (void)n;
-  hak_fast_free(p);
+  hak_front_expect(p, n, align);
+  hak_front_free(p);
 }
 
-HAK_EXPORT size_t hak_usable_size(const void *p) { return hak_fast_usable(p); }
+HAK_EXPORT size_t hak_usable_size(const void *p) { return hak_front_usable(p); }
 
-HAK_EXPORT void *hak_alloc_at(size_t n, const void *site) { return hak_slow_alloc_at(n, site); }
+HAK_EXPORT void *hak_alloc_at(size_t n, const void *site) { return hak_front_alloc_at(n, site); }
 
 /* ---- the heap as a whole ---- */
 

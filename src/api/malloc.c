@@ -3,7 +3,7 @@
  *
  * what      One exported function per name; the __libc_ names that programs link to are second names. musl has its own
  *           __libc_ names, by which it serves itself, and no mallinfo and mallopt: there these are not defined.
- * hot path  malloc, free, calloc and realloc are the inline functions of entry/fast_path.h and nothing else.
+ * hot path  malloc, free, calloc and realloc are the inline functions of entry/front.h and nothing else.
  * failure   As glibc: errno, or the result of posix_memalign, malloc_info and mallopt. Two answers differ from glibc's
  *           on purpose: aligned_alloc refuses an alignment that is no power of two (as glibc from 2.38), and mallinfo
  *           gives INT_MAX where a number does not fit (glibc wraps around).
@@ -18,7 +18,7 @@
 
 #include "api/exports.h"
 #include "api/rules.h"
-#include "entry/fast_path.h"
+#include "entry/front.h"
 #include "entry/heap.h"
 #include "entry/mallopt.h"
 #include "observe/report.h"
@@ -28,10 +28,10 @@
 
 /* ---- blocks ---- */
 
-HAK_EXPORT void *malloc(size_t n) { return hak_fast_malloc(n); }
-HAK_EXPORT void free(void *p) { hak_fast_free(p); }
-HAK_EXPORT void *calloc(size_t count, size_t size) { return hak_fast_calloc(count, size); }
-HAK_EXPORT void *realloc(void *p, size_t n) { return hak_fast_realloc(p, n); }
+HAK_EXPORT void *malloc(size_t n) { return hak_front_malloc(n); }
+HAK_EXPORT void free(void *p) { hak_front_free(p); }
+HAK_EXPORT void *calloc(size_t count, size_t size) { return hak_front_calloc(count, size); }
+HAK_EXPORT void *realloc(void *p, size_t n) { return hak_front_realloc(p, n); }
 
 HAK_EXPORT void *memalign(size_t align, size_t n) { return hak_rules_memalign(align, n); }
 HAK_EXPORT void *aligned_alloc(size_t align, size_t n) { return hak_rules_aligned_alloc(align, n); }
@@ -40,7 +40,7 @@ HAK_EXPORT void *pvalloc(size_t n) { return hak_rules_pvalloc(n); }
 
 HAK_EXPORT int posix_memalign(void **out, size_t align, size_t n) { return hak_rules_posix_memalign(out, align, n); }
 
-HAK_EXPORT size_t malloc_usable_size(void *p) { return hak_fast_usable(p); }
+HAK_EXPORT size_t malloc_usable_size(void *p) { return hak_front_usable(p); }
 
 /* ---- the heap as a whole ---- */
 

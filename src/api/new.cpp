@@ -32,7 +32,7 @@
 extern "C" {
 #include "base/bits.h"
 #include "base/fmt.h"
-#include "entry/fast_path.h"
+#include "entry/front.h"
 #include "os/catch.h"
 #include "os/lookup.h"
 #include "os/os.h"
@@ -147,18 +147,21 @@ HAK_NOINLINE void *make_slow(size_t n, const void *site) {
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
 
-HAK_INLINE void *make(size_t n) { return hak_fast_malloc_or(n, make_slow); }
+HAK_INLINE void *make(size_t n) {
+  return hak_front_dress(hak_fast_malloc_or(hak_front_room(n), make_slow), n, malloc_align);
+}
 
 HAK_INLINE void *front_aligned(size_t align, size_t n) {
-  if (align <= malloc_align) return hak_fast_malloc(n);
-  return hak_slow_memalign(align, n, __builtin_return_address(0));
+  if (align <= malloc_align) return hak_front_malloc(n);
+  return hak_front_memalign(align, n, __builtin_return_address(0));
 }
 
 HAK_INLINE void *make_aligned(std::align_val_t alignment, size_t n) {
   auto align = static_cast<size_t>(alignment);
   if (HAK_UNLIKELY(!hak_is_power_of_two(align))) throw_bad_alloc(n);
   void *p = front_aligned(align, n);
-  return HAK_LIKELY(p != nullptr) ? p : ask_handler(align, n, __builtin_return_address(0));
+  if (HAK_LIKELY(p != nullptr)) return p;
+  return hak_front_dress(ask_handler(align, hak_front_room(n), __builtin_return_address(0)), n, align);
 }
 
 using any_align = std::align_val_t;
@@ -201,6 +204,13 @@ HAK_INLINE bool aligned_array_is_ours() {
   return aligned_is_ours() && static_cast<aligned_new *>(::operator new[]) == hak_new_array_aligned;
 }
 
+/* A handler's block comes from hak_new, dressed. */
+HAK_INLINE void *make_dressed_nothrow(size_t n) noexcept {
+  void *p = hak_front_malloc(n);
+  if (HAK_LIKELY(p != nullptr) || current_handler() == nullptr) return p;
+  return caught<>(hak_new, plain_nothrow, n);
+}
+
 HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
   HAK_KEEP_FRAME();
   void *p = hak_slow_malloc(n, site);
@@ -208,7 +218,10 @@ HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
   return caught<>(hak_new, plain_nothrow, n);
 }
 
-HAK_INLINE void *make_nothrow(size_t n) { return hak_fast_malloc_or(n, make_nothrow_slow); }
+HAK_INLINE void *make_nothrow(size_t n) {
+  if (HAK_SECURE) return make_dressed_nothrow(n);
+  return hak_fast_malloc_or(n, make_nothrow_slow);
+}
 
 HAK_INLINE void *make_aligned_nothrow(any_align align, size_t n) {
   if (HAK_UNLIKELY(!hak_is_power_of_two(static_cast<size_t>(align)))) return nullptr;
@@ -237,18 +250,45 @@ REPLACEABLE void *operator new[](size_t n, any_align align, no_throw) noexcept {
   return caught<any_align>(::operator new[], aligned_array_nothrow, n, align);
 }
 
-/* ---- delete: size and alignment are ignored, the class map gives the block's size ---- */
+/* ---- delete: the class map gives the block's size; the secure flavour compares size and alignment ---- */
 
-REPLACEABLE void operator delete(void *p) noexcept { hak_fast_free(p); }
-REPLACEABLE void operator delete(void *p, any_align) noexcept { hak_fast_free(p); }
+namespace {
+
+HAK_INLINE void drop(void *p, size_t align) {
+  hak_front_expect(p, SIZE_MAX, align);
+  hak_front_free(p);
+}
+
+HAK_INLINE size_t number(any_align align) { return static_cast<size_t>(align); }
+
+}  // namespace
+
+REPLACEABLE void operator delete(void *p) noexcept { drop(p, malloc_align); }
+REPLACEABLE void operator delete(void *p, any_align align) noexcept { drop(p, number(align)); }
 
 REPLACEABLE void operator delete[](void *p) noexcept { ::operator delete(p); }
 REPLACEABLE void operator delete[](void *p, any_align align) noexcept { ::operator delete(p, align); }
 
-REPLACEABLE void operator delete(void *p, size_t) noexcept { ::operator delete(p); }
-REPLACEABLE void operator delete[](void *p, size_t) noexcept { ::operator delete[](p); }
-REPLACEABLE void operator delete(void *p, size_t, any_align align) noexcept { ::operator delete(p, align); }
-REPLACEABLE void operator delete[](void *p, size_t, any_align align) noexcept { ::operator delete[](p, align); }
+REPLACEABLE void operator delete(void *p, size_t n) noexcept {
+  hak_front_expect(p, n, malloc_align);
+  ::operator delete(p);
+}
+
+REPLACEABLE void operator delete[](void *p, size_t n) noexcept {
+  hak_front_expect(p, n, malloc_align);
+  ::operator delete[](p);
+}
+
+REPLACEABLE void operator delete(void *p, size_t n, any_align align) noexcept {
+  hak_front_expect(p, n, number(align));
+  ::operator delete(p, align);
+}
+
+REPLACEABLE void operator delete[](void *p, size_t n, any_align align) noexcept {
+  hak_front_expect(p, n, number(align));
+  ::operator delete[](p, align);
+}
+
 
 REPLACEABLE void operator delete(void *p, no_throw) noexcept { ::operator delete(p); }
 REPLACEABLE void operator delete[](void *p, no_throw) noexcept { ::operator delete[](p); }

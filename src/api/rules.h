@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "base/bits.h"
-#include "entry/fast_path.h"
+#include "entry/front.h"
 #include "os/os.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
@@ -31,8 +31,8 @@ static inline void *hak_rules_refused(int error) {
 
 /* align is a power of two. */
 HAK_INLINE void *hak_rules_aligned(size_t align, size_t n) {
-  if (align <= HAK_MALLOC_ALIGN) return hak_fast_malloc(n);
-  return hak_slow_memalign(align, n, __builtin_return_address(0));
+  if (align <= HAK_MALLOC_ALIGN) return hak_front_malloc(n);
+  return hak_front_memalign(align, n, __builtin_return_address(0));
 }
 
 HAK_INLINE void *hak_rules_aligned_alloc(size_t align, size_t n) {
@@ -62,17 +62,17 @@ HAK_INLINE int hak_rules_posix_memalign(void **out, size_t align, size_t n) {
 HAK_INLINE void *hak_rules_reallocarray(void *p, size_t count, size_t size) {
   size_t n;
   if (HAK_UNLIKELY(__builtin_mul_overflow(count, size, &n))) n = SIZE_MAX;
-  return hak_fast_realloc(p, n);
+  return hak_front_realloc(p, n);
 }
 
 HAK_INLINE void *hak_rules_valloc(size_t n) {
-  return hak_slow_memalign(hak_os_page_bytes(), n, __builtin_return_address(0));
+  return hak_front_memalign(hak_os_page_bytes(), n, __builtin_return_address(0));
 }
 
 HAK_INLINE void *hak_rules_pvalloc(size_t n) {
   size_t page = hak_os_page_bytes();
   size_t most = SIZE_MAX - page + 1;
-  return hak_slow_memalign(page, n <= most ? hak_round_up(n, page) : SIZE_MAX, __builtin_return_address(0));
+  return hak_front_memalign(page, n <= most ? hak_round_up(n, page) : SIZE_MAX, __builtin_return_address(0));
 }
 
 #endif

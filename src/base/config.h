@@ -25,6 +25,11 @@
 #define HAK_ELIDE_LOCKS 1
 #endif
 
+/* 1: the secure flavour, libhakmem-secure.so (docs/security.md). */
+#ifndef HAK_SECURE
+#define HAK_SECURE 0
+#endif
+
 /* 1: ThreadSanitizer's build. */
 #ifndef HAK_TSAN
 #define HAK_TSAN 0
