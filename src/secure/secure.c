@@ -159,7 +159,7 @@ static void *undress_in_range(char *p, const void *site) {
   if (!is_live(p)) return refuse_pointer(p, site), p;
   size_t n = size_of(p, hak_load(state)), bytes = slot_bytes(p);
   if (!canary_is_whole(p, n)) die(HAK_ERROR_overrun, p, site);
-  if (bytes != 0) hak_secure_look_before(p, bytes);
+  if (bytes != 0 && bytes <= HAK_SMALL_MAX) hak_secure_look_before(p, bytes);
   hak_store(state, HAK_STATE_FREED);
   hak_fence_stores();
   if (bytes != 0) hak_secure_zero(p, n + HAK_SECURE_CANARY);
