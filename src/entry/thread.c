@@ -30,6 +30,7 @@
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/seal.h"
 #include "os/self.h"
 #include "os/thread.h"
 #include "reclaim/background_thread.h"
@@ -188,6 +189,7 @@ void hak_process_start(void) {
   hak_calls_heed();
   if (hak_learn_is_asked_for()) hak_learn_start();
   if (hak_calls_observers() != 0) hak_magazine_mark_all();
+  if (HAK_SECURE) hak_seal();
 }
 
 static void remember_at_load(void) {

@@ -31,7 +31,7 @@ static void sample_from_now(bool on) {
   if (on) hak_backtrace_prepare();
   if (on) hak_backtrace_bare(bare); /* a thread may still walk when sampling ends */
   hak_python_take(on && !bare ? &g_asked.python : NULL);
-  hak_store(&g_settings.profile, on);
+  hak_setting_put(profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();
   hak_calls_heed();
