@@ -43,6 +43,7 @@ void hak_asked_heed(void) {
   bool known = what == HAK_ASKED_SAMPLE || what == HAK_ASKED_REST, refused = !known || hak_given(AT_SECURE) != 0;
   if (what == HAK_ASKED_NOTHING) return;
   bool taken = what == HAK_ASKED_REST && !hak_load(&g_account.lent); /* the program itself switched it meanwhile */
+  if (HAK_SECURE) refused = true; /* the words of the other process would name code to call */
   if (!refused && !taken) sample_from_now(what == HAK_ASKED_SAMPLE);
   hak_store_release(&g_asked.answer, (uint32_t)(refused ? HAK_ANSWER_REFUSED : HAK_ANSWER_DONE));
 }

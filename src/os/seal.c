@@ -8,6 +8,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/call.h"
+#include "os/chance.h"
 #include "os/lock.h"
 #include "os/os.h"
 
@@ -20,6 +21,8 @@ static struct {
   bool closing; /* the holder of the lock is about to make the pages read-only, or has done so */
 } g_seal;
 
+HAK_SEALED uintptr_t g_seal_secret;
+
 static bool protect(int access) {
   return HAK_KERNEL(SYS_mprotect, hak_sealed_begin, hak_sealed_end - hak_sealed_begin, access) == 0;
 }
@@ -27,7 +30,9 @@ static bool protect(int access) {
 bool hak_is_sealed(void) { return hak_load(&g_seal.sealed); }
 
 void hak_seal(void) {
-  if (!hak_load(&g_seal.sealed)) hak_store(&g_seal.sealed, protect(PROT_READ));
+  if (hak_load(&g_seal.sealed)) return;
+  g_seal_secret = (uintptr_t)hak_chance();
+  hak_store(&g_seal.sealed, protect(PROT_READ));
 }
 
 enum hak_seal_state hak_seal_open(void) {

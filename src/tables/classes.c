@@ -118,12 +118,12 @@ void hak_class_table_renew(uint8_t *table) {
 /* From the longest class on, which is whole pages of any kernel: a class that is not takes over its successor's. */
 void hak_class_whole_pages(size_t page) {
   if (page == LEAST_PAGE) return;
-  enum hak_seal_state seal = HAK_SECURE ? hak_seal_open() : HAK_SEAL_OPEN;
+  enum hak_seal_state seal = hak_unseal();
   for (size_t i = HAK_RUN_MAX / LEAST_PAGE; i-- > 0;) {
     size_t bytes = g_class[g_run_class[i]].bytes;
     if (bytes % page != 0 || bytes < HAK_UNIT_BYTES) g_run_class[i] = g_run_class[i + 1];
   }
-  if (HAK_SECURE) hak_seal_close(seal);
+  hak_reseal(seal);
 }
 
 /* ---- classes added while the process runs ---- */
@@ -150,12 +150,12 @@ unsigned hak_class_add(size_t bytes) {
   unsigned c = g_class_end;
   if (c == HAK_RUN_CLASS || bytes == 0 || bytes > HAK_SLAB_MAX || bytes % hak_class_step(bytes) != 0) return 0;
   if (g_class[hak_class_of(bytes)].bytes == bytes) return 0;
-  enum hak_seal_state seal = HAK_SECURE ? hak_seal_open() : HAK_SEAL_OPEN;
+  enum hak_seal_state seal = hak_unseal();
   if (seal == HAK_SEAL_SHUT) return 0;
   g_class_rows.row[c] = hak_class_shape(bytes);
   hak_store_release(&g_class_end, (uint8_t)(c + 1)); /* before any block of class c exists: no number is used twice */
   edit_table(bytes <= HAK_SMALL_MAX ? g_small_class : g_mid_class, bytes / hak_class_step(bytes), c);
   hak_store_release(&g_class_version, (uint8_t)(g_class_version + 1));
-  if (HAK_SECURE) hak_seal_close(seal);
+  hak_reseal(seal);
   return c;
 }

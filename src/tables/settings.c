@@ -153,14 +153,8 @@ enum {
 #undef SETTING
 };
 
-#if HAK_SECURE
-#define HAK_PATHS HAK_SEALED
-#else
-#define HAK_PATHS HAK_RARE
-#endif
-
 /* Separate from g_settings: most processes set no path, and touch no page of this array. */
-static HAK_PATHS char g_paths[PATHS][HAK_SETTING_PATH_BYTES];
+static HAK_SEALED_OR_RARE char g_paths[PATHS][HAK_SETTING_PATH_BYTES];
 
 static char *room_of(const struct hak_setting_row *row) {
   unsigned n = 0;
@@ -270,10 +264,10 @@ int hak_settings_set(const char *name, const char *value, bool at_start) {
   if (row == NULL) return ENOENT;
   if (row->when == HAK_SETTING_start && !at_start) return EPERM;
   if (at_start && row->type == HAK_SETTING_mode) g_mode_was_named = true;
-  enum hak_seal_state seal = HAK_SECURE ? hak_seal_open() : HAK_SEAL_OPEN;
-  if (HAK_SECURE && seal == HAK_SEAL_SHUT) return EPERM;
+  enum hak_seal_state seal = hak_unseal();
+  if (seal == HAK_SEAL_SHUT) return EPERM;
   bool parsed = types[row->type].parse(row, value);
-  if (HAK_SECURE) hak_seal_close(seal);
+  hak_reseal(seal);
   if (!parsed) return EINVAL;
   hak_add_release(&g_settings_generation, 1);
   return 0;

@@ -50,11 +50,11 @@ extern HAK_HIDDEN uint64_t g_settings_generation;
 /* The present value of a setting that is a number or a flag. */
 #define hak_setting(name) hak_load(&g_settings.name)
 /* Changes a setting that is a number or a flag. No effect where the secure flavour's settings cannot be opened. */
-#define hak_setting_put(name, value)                                            \
-  do {                                                                          \
-    enum hak_seal_state seal_state = HAK_SECURE ? hak_seal_open() : HAK_SEAL_OPEN; \
-    if (seal_state != HAK_SEAL_SHUT) hak_store(&g_settings.name, value);        \
-    if (HAK_SECURE) hak_seal_close(seal_state);                                 \
+#define hak_setting_put(name, value)                                     \
+  do {                                                                   \
+    enum hak_seal_state seal_state = hak_unseal();                       \
+    if (seal_state != HAK_SEAL_SHUT) hak_store(&g_settings.name, value); \
+    hak_reseal(seal_state);                                              \
   } while (0)
 /* The present value of a path setting; "" if unset. */
 #define hak_setting_path(name) (g_settings.name != NULL ? g_settings.name : "")
