@@ -55,7 +55,9 @@ static struct {
   pthread_key_t key;
 } g_thread;
 
-static HAK_SEALED void (*g_also)(void); /* called with the first block */
+typedef void at_first_block(void);
+
+static HAK_SEALED at_first_block *g_also; /* called with the first block */
 
 static void thread_exits(void *context);
 

@@ -61,7 +61,9 @@ void hak_os_abort(bool unheard) {
 
 /* ---- crashes ---- */
 
-static HAK_SEALED_OR_RARE void (*g_crash_report)(const struct hak_os_crash *);
+typedef void report_function(const struct hak_os_crash *);
+
+static HAK_SEALED_OR_RARE report_function *g_crash_report;
 static HAK_RARE struct {
   uint64_t begun, done; /* id of the process; 0: none */
 } g_crash;

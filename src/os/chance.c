@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* chance.c: random choices of the secure flavour: see chance.h.
+/* chance.c: random choices of the secure flavour.
+ *
+ * what      See chance.h.
+ * owner     chaos, of each thread.
  */
 #include "os/chance.h"
 

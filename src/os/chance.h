@@ -5,8 +5,7 @@
  *           kernel gives at exec, the clock and the address of the thread. A fork's child inherits the state: each
  *           slab that opens stirs the clock in.
  * owner     The thread. A signal handler that draws in between may repeat or lose a number.
- * locks     None. All functions are thread-safe and signal-safe.
- * failure   None.
+ * orders    Thread-safe and signal-safe.
  */
 #ifndef HAK_OS_CHANCE_H
 #define HAK_OS_CHANCE_H

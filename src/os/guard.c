@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* guard.c: addresses that no access reaches: see guard.h.
+/* guard.c: addresses that no access reaches.
+ *
+ * what      See guard.h.
+ * owner     g_guard_way.
  */
 #include "os/guard.h"
 

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* seal.c: data that is read-only while the program runs: see seal.h.
+/* seal.c: data that is read-only while the program runs, in the secure flavour.
+ *
+ * what      See seal.h.
+ * owner     g_seal, g_seal_secret.
+ * locks     g_seal.lock.
  */
 #include "os/seal.h"
 

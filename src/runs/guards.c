@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* guards.c: guards between the regions of the range, and random places of runs: see guards.h.
+/* guards.c: guards between the regions of the range, and random places of runs.
+ *
+ * what      See guards.h.
+ * locks     g_runs.lock.
  */
 #include "runs/guards.h"
 

@@ -6,8 +6,8 @@
  *               region      | 31 units: runs .................... | guard | 31 units: runs ............. | guard |
  *
  *           Free runs end there, so a run of at most 31 units never lies beside one of another region. A longer run
- *           (larger alignments; blocks of more than 1,984 KiB where big_threshold is raised) is made of one growth, with
- *           a guard behind its last region only; when it is free again, shorter runs may take its inner borders.
+ *           (larger alignments; blocks of more than 1,984 KiB where big_threshold is raised) is made of one growth,
+ *           with a guard behind its last region only; when it is free again, shorter runs may take its inner borders.
  *           Where memory for a guard is refused, the unit stays a hole.
  * locks     g_runs.lock.
  * failure   As hak_range_grow: HAK_NO_UNIT.

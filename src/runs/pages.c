@@ -104,7 +104,7 @@ struct cut {
   uint32_t page, pages, dirty;
 };
 
-/* The secure flavour takes a block from either end of a stretch, where no limit was compared with the pages in front. */
+/* The secure flavour takes a block from either end of a stretch, unless a limit was compared with those in front. */
 static uint32_t either_end(struct hak_stretch s, uint32_t pages) {
   bool back = (hak_chance() & 1) != 0 && hak_setting(hard_limit) == 0;
   return back ? s.page + s.pages - pages : s.page;

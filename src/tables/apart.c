@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* apart.c: random places for HAKMEM's own data: see apart.h.
+/* apart.c: random places for HAKMEM's own data.
+ *
+ * what      See apart.h.
  */
 #include "tables/apart.h"
 

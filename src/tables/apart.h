@@ -8,7 +8,6 @@
  *               low / 2        3/4 low       low
  *               [ map, chunks ][ unit table ][ range .........
  *
- * locks     None.
  * failure   hak_apart_map: no free place in the window after 4 tries, or no memory: the kernel's choice, with the same
  *           guards; NULL if that fails, too.
  */

@@ -50,7 +50,8 @@ def main(library: str, program: str, processes: int) -> int:
         rows = [measures(draw(library, program, size)) for _ in range(processes)]
         for name, values in zip(PLACES, zip(*rows, strict=True), strict=True):
             bits = entropy(values)
-            print(f"{size:6} B  {name:27} {changed_bits(values):3} digits, {bits:5.2f} of {math.log2(processes):5.2f} bits")
+            digits = changed_bits(values)
+            print(f"{size:6} B  {name:27} {digits:3} digits, {bits:5.2f} of {math.log2(processes):5.2f} bits")
             failed |= name == "from the first block" and bits < math.log2(min(processes, 65536 // size)) - 1
             failed |= name == "absolute" and bits < math.log2(processes) - 0.5
     return int(failed)

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Where blocks and HAKMEM's own data lie in the secure flavour, and that guards between them are reached by no access.
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -127,7 +127,7 @@ TEST(Places, AGuardStaysWhenAllWasFreedAndReleased) {
   expect_shut(guards);
 }
 
-// Longer than a region: where big_threshold is raised such a block is a run, over borders of regions, which have no guard.
+// Longer than a region: where big_threshold is raised such a block is a run, over borders of regions without a guard.
 TEST(Places, LongBlocksAreWhole) {
   for (int round = 0; round < 3; round++) {
     Blocks all;
@@ -147,8 +147,8 @@ TEST(Places, TablesLieBetweenGuards) {
     bool own = begin >= (uintptr_t)1 << 43 && begin < (uintptr_t)1 << 44 && every[i].writable;
     if (!own) continue;
     found++;
-    bool shut_before = !is_readable(begin) || !is_readable(begin - 1), shut_behind = !is_readable(end - 1) || !is_readable(end);
-    EXPECT_TRUE(shut_before && shut_behind) << std::hex << begin;
+    EXPECT_TRUE(!is_readable(begin) || !is_readable(begin - 1)) << std::hex << begin;
+    EXPECT_TRUE(!is_readable(end - 1) || !is_readable(end)) << std::hex << end;
   }
   EXPECT_GE(found, 3u); // class map, unit table, chunk
 }

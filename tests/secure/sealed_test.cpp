@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // Data that is read-only after the start of the process, and that stores still work.
 #include <errno.h>
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST(Sealed, ThreadsAndSignalHandlersStoreTogether) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 3; t++) {
     threads.emplace_back([&] {
-      for (int i = 0; i < 2000; i++) EXPECT_EQ(hak_set("big_cache_blocks", "64") | hak_set("price", i % 2 ? "lean" : "speed"), ENOENT);
+      for (int i = 0; i < 2000; i++) EXPECT_EQ(hak_set("price", i % 2 == 0 ? "lean" : "speed"), 0);
     });
   }
   std::thread sender([&] {
