@@ -257,8 +257,15 @@ static uint64_t pages_under(const struct hak_unit *s, const void *from, size_t b
 
 /* Slots taken at random: each block's pages. */
 static HAK_NOINLINE uint64_t pages_under_each(const struct hak_unit *s, void *const *out, size_t n) {
+  uintptr_t start = (uintptr_t)hak_range_address(hak_range_index(s));
+  size_t bytes = g_class[s->size_class].bytes, longest = hak_os_page_bytes();
+  unsigned shift = page_shift();
   uint64_t pages = 0;
-  for (size_t i = 0; i < n; i++) pages |= pages_under(s, out[i], g_class[s->size_class].bytes);
+  for (size_t i = 0; i < n && bytes > longest; i++) pages |= pages_under(s, out[i], bytes);
+  for (size_t i = 0; i < n && bytes <= longest; i++) { /* on one page, or on two */
+    uintptr_t offset = (uintptr_t)out[i] - start;
+    pages |= (uint64_t)1 << (offset >> shift) | (uint64_t)1 << ((offset + bytes - 1) >> shift);
+  }
   return pages;
 }
 

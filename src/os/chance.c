@@ -27,12 +27,20 @@ void hak_chance_stir(void) {
   if (chaos.count != 0) hak_chaos_stir(&chaos, 0, 0, hak_os_now_ns());
 }
 
-/* Fisher and Yates' shuffle. */
+HAK_INLINE void swap(void **out, uint32_t a, uint32_t b) {
+  void *p = out[a];
+  out[a] = out[b];
+  out[b] = p;
+}
+
+/* Fisher and Yates' shuffle, two places by each number. */
 void hak_chance_shuffle(void **out, size_t n) {
-  for (; n > 1; n--) {
-    uint32_t other = hak_chance_below((uint32_t)n);
-    void *p = out[other];
-    out[other] = out[n - 1];
-    out[n - 1] = p;
+  if (HAK_UNLIKELY(chaos.count == 0)) seed_chaos();
+  struct hak_chaos own = chaos;
+  for (uint32_t left = (uint32_t)n; left > 1; left -= 2) {
+    uint64_t drawn = hak_chaos_next(&own);
+    swap(out, left - 1, (uint32_t)((drawn >> 32) * left >> 32));
+    swap(out, left - 2, (uint32_t)((drawn & UINT32_MAX) * (left - 1) >> 32));
   }
+  chaos = own;
 }
