@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* secured.h: calloc, realloc and the usable size in the secure flavour.
+/* secured.h: calloc, realloc, the usable size, and long blocks in the secure flavour.
  *
  * what      As the functions of fast_path.h, on dressed blocks (entry/front.h). In no other library.
  * failure   NULL with errno = ENOMEM; a block that fails a check ends the program.
@@ -7,10 +7,17 @@
 #ifndef HAK_ENTRY_SECURED_H
 #define HAK_ENTRY_SECURED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
+/* For n above HAK_SECURE_ZEROED, where the memory below is not known to be zero; or from a slow path. */
+void *hak_secured_malloc(size_t n, const void *site);
+void hak_secured_free(void *p, const void *site);
 void *hak_secured_calloc(size_t count, size_t size, const void *site);
 void *hak_secured_realloc(void *p, size_t n, const void *site);
+
+/* Frees what waits in the calling thread's quarantine; with `close` nothing waits there from now on. */
+void hak_secured_empty(bool close);
 
 /* [bytes] As asked for. */
 size_t hak_secured_usable(const void *p, const void *site);
