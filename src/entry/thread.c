@@ -172,7 +172,7 @@ struct hak_context *hak_thread_begin(void) {
   return x;
 }
 
-static void end_quarantine(void) {
+HAK_INLINE void end_quarantine(void) {
   hak_self.in_allocator = 0;
   hak_secured_empty(true);
   hak_self.in_allocator = 1;
@@ -194,7 +194,7 @@ static void thread_exits(void *context) {
 }
 
 /* The clock keeps the address of the kernel's function: found before the seal. */
-static void seal_process(void) {
+HAK_INLINE void seal_process(void) {
   hak_os_now_ms();
   hak_seal();
 }

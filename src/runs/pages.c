@@ -105,7 +105,7 @@ struct cut {
 };
 
 /* The secure flavour takes a block from either end of a stretch, unless a limit was compared with those in front. */
-static uint32_t either_end(struct hak_stretch s, uint32_t pages) {
+HAK_INLINE uint32_t either_end(struct hak_stretch s, uint32_t pages) {
   bool back = (hak_chance() & 1) != 0 && hak_setting(hard_limit) == 0;
   return back ? s.page + s.pages - pages : s.page;
 }

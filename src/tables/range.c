@@ -41,7 +41,7 @@ static_assert(((uint64_t)5 << 43) + ((uint64_t)1 << 37) < ((uint64_t)1 << 47) / 
 enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
 
 /* The secure flavour: no address of a block tells where a table is. */
-static void place_tables_apart(const struct window *w) {
+HAK_INLINE void place_tables_apart(const struct window *w) {
   size_t room = ((size_t)1 << w->room_log >> 11) + TABLE_STEP;
   g_range.map = (uint8_t *)hak_apart_place(w->low_log, 0, room);
   g_range.unit = (struct hak_unit *)hak_apart_place(w->low_log, 1, room);
