@@ -30,8 +30,9 @@ static void sample_from_now(bool on) {
   if (on && bare) hak_unwind_modules_give(g_asked.module, modules);
   if (on) hak_backtrace_prepare();
   if (on) hak_backtrace_bare(bare); /* a thread may still walk when sampling ends */
-  hak_python_take(on && !bare ? &g_asked.python : NULL);
-  hak_store(&g_settings.profile, on);
+  bool python = on && !bare && !HAK_SECURE; /* not a function to call that another process wrote into memory */
+  hak_python_take(python ? &g_asked.python : NULL);
+  hak_setting_put(profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();
   hak_calls_heed();

@@ -24,6 +24,11 @@ const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "a
 const MUSL_ONLY: [&str; 1] = ["os/libc_musl.c"];
 const GLIBC_ONLY: [&str; 1] = ["os/libc_glibc.c"];
 
+/// Files of libhakmem-secure.so alone.
+const SECURE_ONLY: [&str; 7] = [
+    "os/chance.c", "os/guard.c", "os/seal.c", "tables/apart.c", "tables/state.c", "runs/guards.c", "entry/secured.c",
+];
+
 /// Folders of the kernel's headers, which Debian's musl-gcc hides with glibc's.
 const KERNEL_HEADERS: [&str; 3] = ["linux", "asm-generic", "asm"];
 
@@ -70,7 +75,7 @@ fn sources_of(layer: &Path) -> impl Iterator<Item = PathBuf> {
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().map_or(false, |kind| kind == "c"))
-        .filter(move |path| !OVERRIDING.iter().chain(other_libc).any(|name| path.ends_with(name)))
+        .filter(move |path| !OVERRIDING.iter().chain(&SECURE_ONLY).chain(other_libc).any(|name| path.ends_with(name)))
 }
 
 fn sources(root: &Path) -> Vec<PathBuf> {
