@@ -14,7 +14,7 @@
 #include "os/call.h"
 #include "os/os.h"
 
-enum { GUARD_INSTALL = 102, FETCH = 22 /* MADV_POPULATE_READ */ };
+enum { GUARD_INSTALL = 102, GUARD_REMOVE = 103, FETCH = 22 /* MADV_POPULATE_READ */ };
 
 static HAK_RARE struct {
   uint32_t way;  /* 0: not known yet, 1: by advice, 2: by protection */
@@ -40,6 +40,13 @@ static bool guard_by_protection(void *p, size_t bytes) {
   if (hak_load(&g_guard_way.shut) >= HAK_GUARDS_SHUT_MOST || !hak_os_shut(p, bytes)) return false;
   hak_add(&g_guard_way.shut, 1);
   return true;
+}
+
+/* What was advised before the second way came to be is opened by it as well. */
+bool hak_os_unguard(void *p, size_t bytes) {
+  if (hak_load(&g_guard_way.way) != 2) return advise_guard(p, bytes, GUARD_REMOVE) == 0;
+  if (hak_load(&g_guard_way.shut) != 0) hak_sub(&g_guard_way.shut, 1);
+  return hak_os_open(p, bytes);
 }
 
 bool hak_os_guard(void *p, size_t bytes) { return guard_by_advice(p, bytes) || guard_by_protection(p, bytes); }

@@ -16,7 +16,10 @@
 
 enum { HAK_GUARDS_SHUT_MOST = 8192 };
 
-/* Guards [p, p + bytes), whole pages of a private mapping, for good. Kernel calls: madvise, or mmap. */
+/* Guards [p, p + bytes), whole pages of a private mapping. Kernel calls: madvise, or mmap. */
 bool hak_os_guard(void *p, size_t bytes);
+
+/* Opens what was guarded: zero memory. Where nothing was guarded there, nothing changes, or the pages are zero. */
+bool hak_os_unguard(void *p, size_t bytes);
 
 #endif

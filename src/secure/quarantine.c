@@ -5,14 +5,14 @@
  */
 #include "secure/quarantine.h"
 
-#include "os/os.h"
+#include "os/chance.h"
 #include "os/self.h"
 
 __thread struct hak_quarantine hak_quarantine;
 
 /* Not in a thread whose exit has begun: no later call would empty the quarantine. */
 void hak_quarantine_open(void) {
-  if (hak_quarantine.chance == 0 && !hak_self.exiting) hak_quarantine.chance = hak_os_random() | 1;
+  if (hak_quarantine.chance == 0 && !hak_self.exiting) hak_quarantine.chance = hak_chance() | 1;
 }
 
 void *hak_quarantine_take(bool close) {

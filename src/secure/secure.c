@@ -10,6 +10,7 @@
 #include "blocks/slab_sampled.h"
 #include "os/chance.h"
 #include "os/die.h"
+#include "os/guard.h"
 #include "os/os.h"
 #include "os/seal.h"
 
@@ -128,7 +129,7 @@ static void dress_big(char *p, size_t n) {
   memset(p + n, 0, (size_t)(guard - p) - n);
   hak_secure_store(p + n, hak_secure_canary(p));
   hak_secure_store(guard - SIZE_BYTES, size_word(p, n));
-  hak_os_shut_page(guard);
+  hak_os_guard(guard, hak_os_page_bytes());
 }
 
 static void dress_outside(char *p, size_t n) {
@@ -184,7 +185,7 @@ static void *undress_outside(char *p, const void *site) {
   if (bytes == 0) return p;
   if (n == SIZE_MAX || !canary_is_whole(p, n) || !rest_is_zero(p, n, bytes)) die(HAK_ERROR_overrun, p, site);
   hak_secure_store(p + n, 0);
-  hak_os_open_page(last_page(p, bytes));
+  hak_os_unguard(last_page(p, bytes), hak_os_page_bytes());
   return p;
 }
 
