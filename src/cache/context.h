@@ -42,6 +42,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/arch.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"
@@ -87,6 +88,15 @@ HAK_INLINE bool hak_has_class(const uint64_t *words, unsigned c) { return hak_lo
 HAK_INLINE unsigned hak_context_class(const struct hak_context *x, size_t n) {
   if (n <= HAK_SMALL_MAX) return x->small_class[(n + 15) / 16];
   return n <= HAK_SLAB_MAX ? hak_mid_class_of(n) : x->run_class[(n + 4095) / 4096];
+}
+
+/* Takes the block below top, which the class has. The block is read before top is lowered: a signal handler between the
+ * two may refill the magazine or free a block, and would store another block there. ThreadSanitizer sees the store. */
+HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
+  if (HAK_ELIDE_LOCKS) return hak_arch_pop(&x->top[c], top);
+  void *p = top[-1];
+  hak_store(&x->top[c], top - 1);
+  return p;
 }
 
 #endif

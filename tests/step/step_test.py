@@ -129,7 +129,8 @@ class Interrupted(StepCase):
         forked = self.copied(operation, "fork", EVERY, False, **settings)
         self.assertEqual(forked.refused, 0)
         self.copied(operation, "own", EVERY, False, **settings)
-        for interruption, linked in (("other", False), ("all", False), ("fork", True), ("own", True)):
+        self.copied(operation, "drop", EVERY, False, **settings)
+        for interruption, linked in (("other", False), ("all", False), ("fork", True), ("own", True), ("drop", True)):
             self.copied(operation, interruption, prime_from(11 * EVERY), linked, **settings)
         return forked
 

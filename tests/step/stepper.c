@@ -113,7 +113,10 @@ static long marker_here(void) {
 }
 
 static void expect_stopped(int status) {
-  if (!WIFSTOPPED(status)) fail("the program ended before its marker");
+  char text[64];
+  if (WIFSTOPPED(status)) return;
+  snprintf(text, sizeof text, "the program ended before its marker, with status %#x", (unsigned)status);
+  fail(text);
 }
 
 static void run_to_begin(void) {

@@ -11,7 +11,8 @@
  *
  *           INTERRUPTION: `fork`, the copy does nothing more in the handler; `own`, `other`, `all`, the handler
  *           allocates a block and frees it, of the operation's size, of a size with blocks at hand, of all sizes;
- *           `turns`, one of the four after the other.
+ *           `drop`, it frees a block from before the operation; `turns`, one of these after the other; `keep`, it
+ *           allocates a block that stays: HAKMEM does not promise that it gets no second owner.
  * owner     g_subject: the only thread that allocates.
  * failure   A changed byte, a block that two owners have, a signal: one line and exit status 1. SIGABRT with the line
  *           of a re-entry, and nothing else on descriptor 2, is the answer that HAKMEM promises.
@@ -28,7 +29,7 @@
 #include "../cuts/checked.h"
 #include "marker.h"
 
-enum { OWN = 48, OTHER = 320, MOST = 1024, STOCK = 16 };
+enum { OWN = 48, OTHER = 320, MOST = 1024, STOCK = 16, KEPT_PATTERN = 0x3c };
 
 struct operation {
   const char *name;
@@ -38,6 +39,8 @@ struct operation {
 static struct {
   struct checked_live live;           /* blocks from before the operation */
   struct checked_block held[MOST];    /* blocks that the operation frees, or has taken */
+  struct checked_block kept;          /* by the handler */
+  struct checked_block spare;         /* for the handler to free */
   unsigned interruption;              /* of g_interruptions */
   int turns;                          /* 1: the next interruption each time */
   volatile int copies, interrupted;   /* volatile: set by a handler */
@@ -170,11 +173,20 @@ static const struct operation g_operations[] = {
 
 /* ---- the handler's work ---- */
 
-static void pair(size_t n) {
-  const struct checked_block b = checked_take(n, 0xa5);
-  checked_compare(b, 0xa5, "a block of the handler changed");
-  free(b.p);
+/* Ends the process without a call of malloc, which printf makes. */
+__attribute__((noreturn)) static void end_in_handler(const char *what) {
+  if (write(STDERR_FILENO, what, strlen(what)) < 0) _exit(2);
+  _exit(1);
 }
+
+static struct checked_block take_in_handler(size_t n, unsigned pattern) {
+  const struct checked_block b = {malloc(n), n};
+  if (b.p == NULL) end_in_handler("no memory in the handler");
+  checked_mark(b, pattern);
+  return b;
+}
+
+static void pair(size_t n) { free(take_in_handler(n, 0xa5).p); }
 
 static void pair_own(void) { pair(OWN); }
 static void pair_other(void) { pair(OTHER); }
@@ -182,11 +194,17 @@ static void pair_all(void) {
   for (int s = 0; s < CHECKED_SIZES; s++) pair(checked_sizes[s].bytes);
 }
 
-enum { INTERRUPTIONS = 4 };
+/* The block stays the handler's. */
+static void keep(void) { g_subject.kept = take_in_handler(OWN, KEPT_PATTERN); }
+
+static void drop_spare(void) { free(g_subject.spare.p); }
+
+enum { TURNS = 5, INTERRUPTIONS = 6 };
 static const struct {
   const char *name;
   void (*work)(void); /* in the handler of the interrupted process */
-} g_interruptions[INTERRUPTIONS] = {{"fork", prepare_none}, {"own", pair_own}, {"other", pair_other}, {"all", pair_all}};
+} g_interruptions[INTERRUPTIONS] = {{"fork", prepare_none}, {"own", pair_own}, {"other", pair_other}, {"all", pair_all},
+                                    {"drop", drop_spare}, {"keep", keep}};
 
 static void be_interrupted(void) {
   g_subject.interrupted = 1;
@@ -208,16 +226,22 @@ static int is_refusal(int status) {
          n > 0 && strchr(said, '\n') == said + n - 1;
 }
 
+static void tell_failure(int status) {
+  char line[1024];
+  int n = snprintf(line, sizeof line / 2, "status %#x: ", (unsigned)status);
+  const ssize_t said = pread(g_subject.said, line + n, sizeof line / 2, 0);
+  n += said > 0 ? (int)said : 0;
+  line[n++] = '\n';
+  if (write(STDOUT_FILENO, line, (size_t)n) != n) end_in_handler("standard output takes no line");
+}
+
 static long judge_copy(pid_t copy) {
   int status = 1;
   while (waitpid(copy, &status, 0) != copy) continue;
   if (status == 0) return MARKER_WENT_ON;
   const long verdict = is_refusal(status) ? MARKER_REFUSED : MARKER_FAILED;
-  if (verdict == MARKER_FAILED) {
-    char said[512] = "";
-    dprintf(STDOUT_FILENO, "status %#x: %s\n", (unsigned)status, pread(g_subject.said, said, 511, 0) > 0 ? said : "");
-  }
-  work_expect(ftruncate(g_subject.said, 0) == 0, "the file of what is said cannot be emptied");
+  if (verdict == MARKER_FAILED) tell_failure(status);
+  if (ftruncate(g_subject.said, 0) != 0) end_in_handler("the file of what is said cannot be emptied");
   return verdict;
 }
 
@@ -234,7 +258,7 @@ static void interrupt(int signal) {
   if (copy == 0) {
     be_copied();
   } else {
-    g_subject.interruption = (g_subject.interruption + (unsigned)g_subject.turns) % INTERRUPTIONS;
+    if (g_subject.turns) g_subject.interruption = (g_subject.interruption + 1) % TURNS;
     marker_raise(judge_copy(copy));
   }
   errno = saved;
@@ -252,6 +276,7 @@ static void compare_held(void) {
     if (g_subject.held[i].p == NULL) continue;
     checked_compare(g_subject.held[i], held_pattern(i), "a block of the operation changed");
   }
+  if (g_subject.kept.p != NULL) checked_compare(g_subject.kept, KEPT_PATTERN, "a block that the handler keeps changed");
 }
 
 static void check_all(void) {
@@ -303,6 +328,7 @@ int main(int count, char **words) {
   g_subject.copies = strcmp(words[3], "copied") == 0;
   checked_fill(&g_subject.live);
   operation->prepare();
+  g_subject.spare = checked_take(OWN, KEPT_PATTERN);
   stock(OTHER);
   signal(SIGUSR1, interrupt);
   marker_raise(MARKER_BEGIN);
