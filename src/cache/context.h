@@ -42,7 +42,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "arch/arch.h"
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "base/config.h"

@@ -9,14 +9,19 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import tempfile
 import unittest
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+
+from hakmem.learning.policy import policy_of
+from hakmem.process.counters import parse_counts
+from hakmem.reading.stats_page import Torn, page_of
+from hakmem.reading.table_file import lost_rows, table_of
 
 LIBRARY = Path(os.environ["HAK_TEST_LIBRARY"])
 PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
@@ -83,10 +88,9 @@ def step(how: str, every: int, folder: Path, *words: str, linked: bool = False, 
     environment = {"PATH": os.environ["PATH"], "LANG": "C", "LD_BIND_NOW": "1"} | CALM | settings
     if linked:
         environment["LD_LIBRARY_PATH"] = str(LIBRARY.parent)
-    else:
-        environment["LD_PRELOAD"] = str(LIBRARY)
-    program = PROGRAMS / ("step_linked" if linked else "step_subject")
-    command = [str(PROGRAMS / "step_stepper"), how, str(every), str(every), str(folder), str(program), *words]
+    preloaded, program = ("-", "step_linked") if linked else (str(LIBRARY), "step_subject")
+    order = [how, str(every), str(every), str(folder), preloaded, str(PROGRAMS / program), *words]
+    command = [str(PROGRAMS / "step_stepper"), *order]
     return outcome_of(subprocess.run(command, env=environment, capture_output=True, text=True, check=False))
 
 
@@ -173,6 +177,61 @@ class Interrupted(StepCase):
 
     def test_big(self) -> None:
         self.interrupt("big", "hak_big_alloc", "hak_big_resize", "hak_os_remap", "hak_big_free")
+
+
+class Killed(StepCase):
+    """What a kill at any boundary leaves in the files that outlive the process can be read. The stepper keeps each state
+    of these files; a kill leaves one of them, as written bytes are the kernel's."""
+
+    def setUp(self) -> None:
+        self.folder = Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        (self.folder / "states").mkdir()
+
+    def step_files(self, how: str, every: int, operation: str, **settings: str) -> None:
+        outcome = step(how, every, self.folder, operation, "fork", "itself", **settings)
+        self.assertEqual((outcome.status, outcome.failed, outcome.errors), (0, 0, ""), outcome.told())
+        print(f"{operation} {how}: {outcome.text.splitlines()[-1]}", flush=True)
+
+    def states(self, operation: str, length: int, kills: bool = True, **settings: str) -> list[Path]:
+        """Contents of the files that the operation, of about this many boundaries, writes into the folder."""
+        self.step_files("files", EVERY or prime_from(length // SAMPLE), operation, **settings)
+        if kills or EVERY != 0:
+            self.step_files("killed", prime_from(length * 6 // 10 if EVERY == 0 else length // 10), operation, **settings)
+        kept = sorted((self.folder / "states").iterdir())
+        left = [path for path in self.folder.iterdir() if path.is_file()]
+        print(f"{len(kept)} states, {len(left)} files left", flush=True)
+        self.assertGreater(len(kept), 1, "no file changes")
+        return kept + left
+
+    def test_files_statistics(self) -> None:
+        """A page in the midst of a write says so: its sequence is odd."""
+        torn = 0
+        for path in self.states("refill", 57000, False, HAKMEM_STATS_FILE=f"{self.folder}/stats"):
+            try:
+                self.assertGreater(len(page_of(path.read_bytes(), path.name).rows), 80)
+            except Torn:
+                torn += 1
+        print(f"{torn} in the midst of a write", flush=True)
+
+    def test_files_counters(self) -> None:
+        settings = {"HAKMEM_COUNTERS_FILE": f"{self.folder}/counters", "HAKMEM_COUNT_CALLS": "on"}
+        seen = [parse_counts(path.read_bytes())["alloc_magazine"] for path in self.states("refill", 13000, **settings)]
+        self.assertGreater(min(seen), 0)
+
+    def test_files_table_of_samples(self) -> None:
+        settings = {"HAKMEM_PROFILE_TABLE": f"{self.folder}/heap", "HAKMEM_PROFILE_BYTES": "256"}
+        for path in self.states("refill", 34000, **settings):
+            table = table_of(path.read_bytes())
+            self.assertLessEqual(lost_rows(table), 1)
+
+    def test_files_policy(self) -> None:
+        """The file is the old or the new policy, whole; beside it there may be a draft."""
+        settings = {"HAKMEM_POLICY_FILE": f"{self.folder}/policy", "HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_KEEP": "on"}
+        found = [path for path in self.states("save", 120000, False, **settings) if path.name.endswith("policy")]
+        self.assertGreater(len(found), 1)
+        for path in found:
+            self.assertGreater(len(policy_of(path.read_bytes(), path.name).rows), 0)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* stepper.c: steps a program through an operation of the allocator, and interrupts it between two instructions.
  *
- * what      stepper HOW EVERY FIRST FOLDER PROGRAM [WORDS...]
- *           A boundary is the place before an instruction outside of the program's own code, from the marker of the
+ * what      stepper HOW EVERY FIRST FOLDER LIBRARY PROGRAM [WORDS...]
+ *           LIBRARY is preloaded into the program, none if it is "-". A boundary is the place before an instruction outside of the program's own code, from the marker of the
  *           operation's begin to that of its end. Boundaries FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen.
  *
  *               copied   one run. At each chosen boundary SIGUSR1 is delivered; the program answers with a marker, and
@@ -47,7 +47,7 @@ struct range {
 static struct {
   enum how how;
   unsigned long every, first;
-  const char *folder;
+  const char *folder, *library;
   char **command;
 } g_order;
 
@@ -75,6 +75,7 @@ static void start(void) {
   if (g_run.pid < 0) fail("no process");
   if (g_run.pid != 0) return;
   if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(126);
+  if (strcmp(g_order.library, "-") != 0) setenv("LD_PRELOAD", g_order.library, 1);
   execv(g_order.command[0], g_order.command);
   _exit(127);
 }
@@ -307,13 +308,14 @@ static unsigned long number(const char *text) {
 }
 
 static void read_order(int count, char **words) {
-  if (count < 6) fail("expected HOW EVERY FIRST FOLDER PROGRAM [WORDS...]");
+  if (count < 7) fail("expected HOW EVERY FIRST FOLDER LIBRARY PROGRAM [WORDS...]");
   while (g_order.how < HOWS && strcmp(words[1], g_how_names[g_order.how]) != 0) g_order.how++;
   if (g_order.how == HOWS) fail("HOW is copied, itself, killed or files");
   g_order.every = number(words[2]);
   g_order.first = number(words[3]);
   g_order.folder = words[4];
-  g_order.command = words + 5;
+  g_order.library = words[5];
+  g_order.command = words + 6;
 }
 
 int main(int count, char **words) {

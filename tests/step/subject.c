@@ -49,6 +49,11 @@ static struct {
 
 /* ---- blocks of the operations ---- */
 
+static void refuse(const char *what) {
+  fprintf(stderr, "subject: %s\n", what);
+  _exit(2);
+}
+
 static unsigned held_pattern(int i) { return (unsigned)i * 11 + 5; }
 
 static void hold(int from, int to, size_t n) {
@@ -165,10 +170,31 @@ static void big(void) {
   drop(0, 2);
 }
 
+/* A policy is written over one that is there. */
+static void save(void) {
+  int (*write_policy)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "hak_policy_save");
+  const int error = write_policy != NULL ? write_policy(NULL) : ENOSYS;
+  if (error != 0) refuse("no policy is written");
+}
+
+static void learn(int rounds) {
+  for (int round = 0; round < rounds; round++) {
+    hold(0, 10, 2000000);
+    drop(0, 10);
+    usleep(60000);
+  }
+}
+
+static void prepare_save(void) {
+  learn(3);
+  save();
+  learn(2);
+}
+
 static const struct operation g_operations[] = {
     {"refill", prepare_none, refill}, {"flush", prepare_flush, flush},    {"depot", prepare_depot, depot},
     {"purge", prepare_purge, purge},  {"drain", prepare_drain, purge},    {"age", prepare_age, age},
-    {"advice", prepare_advice, advice}, {"runs", prepare_none, runs},     {"big", prepare_none, big},
+    {"save", prepare_save, save},     {"advice", prepare_advice, advice}, {"runs", prepare_none, runs},     {"big", prepare_none, big},
 };
 
 /* ---- the handler's work ---- */
@@ -291,11 +317,6 @@ static void check_all(void) {
 }
 
 /* ---- the program ---- */
-
-static void refuse(const char *what) {
-  fprintf(stderr, "subject: %s\n", what);
-  _exit(2);
-}
 
 static const struct operation *operation_named(const char *name) {
   for (size_t i = 0; i < sizeof g_operations / sizeof g_operations[0]; i++)
