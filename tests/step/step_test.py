@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The allocator, interrupted between two instructions: by a fork, by a handler that allocates, by a kill.
 
-Run with HAK_TEST_LIBRARY (libhakmem.so) and HAK_TEST_PROGRAMS (the folder of this folder's programs) set. HAK_STEP_EVERY
-is the distance of two boundaries that are tried: 1 tries all; without it each run tries some SAMPLE.
+Run with HAK_TEST_LIBRARY (libhakmem.so) and HAK_TEST_PROGRAMS (the folder of this folder's programs) set.
+HAK_STEP_EVERY is the distance of two boundaries that are tried: 1 tries all; without it each run tries some SAMPLE.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ class StepCase(unittest.TestCase):
 
 
 class Interrupted(StepCase):
-    """By a fork the operation is finished twice; by a handler that allocates it is finished, or the process ends with the
-    line of a re-entry. No block has two owners."""
+    """By a fork the operation is finished twice; by a handler that allocates it is finished, or the process ends with
+    the line of a re-entry. No block has two owners."""
 
     # Boundaries, about: a sample is spread over them.
     lengths = {
@@ -180,8 +180,8 @@ class Interrupted(StepCase):
 
 
 class Killed(StepCase):
-    """What a kill at any boundary leaves in the files that outlive the process can be read. The stepper keeps each state
-    of these files; a kill leaves one of them, as written bytes are the kernel's."""
+    """What a kill at any boundary leaves in the files that outlive the process can be read. The stepper keeps each
+    state of these files; a kill leaves one of them, as written bytes are the kernel's."""
 
     def setUp(self) -> None:
         self.folder = Path(tempfile.mkdtemp())
@@ -197,7 +197,8 @@ class Killed(StepCase):
         """Contents of the files that the operation, of about this many boundaries, writes into the folder."""
         self.step_files("files", EVERY or prime_from(length // SAMPLE), operation, **settings)
         if kills or EVERY != 0:
-            self.step_files("killed", prime_from(length * 6 // 10 if EVERY == 0 else length // 10), operation, **settings)
+            distance = length * 6 // 10 if EVERY == 0 else length // 10
+            self.step_files("killed", prime_from(distance), operation, **settings)
         kept = sorted((self.folder / "states").iterdir())
         left = [path for path in self.folder.iterdir() if path.is_file()]
         print(f"{len(kept)} states, {len(left)} files left", flush=True)
@@ -227,7 +228,8 @@ class Killed(StepCase):
 
     def test_files_policy(self) -> None:
         """The file is the old or the new policy, whole; beside it there may be a draft."""
-        settings = {"HAKMEM_POLICY_FILE": f"{self.folder}/policy", "HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_KEEP": "on"}
+        learning = {"HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_KEEP": "on"}
+        settings = learning | {"HAKMEM_POLICY_FILE": f"{self.folder}/policy"}
         found = [path for path in self.states("save", 120000, False, **settings) if path.name.endswith("policy")]
         self.assertGreater(len(found), 1)
         for path in found:
