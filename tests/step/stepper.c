@@ -2,8 +2,9 @@
 /* stepper.c: steps a program through an operation of the allocator, and interrupts it between two instructions.
  *
  * what      stepper HOW EVERY FIRST FOLDER LIBRARY PROGRAM [WORDS...]
- *           LIBRARY is preloaded into the program, none if it is "-". A boundary is the place before an instruction outside of the program's own code, from the marker of the
- *           operation's begin to that of its end. Boundaries FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen.
+ *           LIBRARY is preloaded into the program, none if it is "-". A boundary is the place before an instruction
+ *           outside of the program's own code, from the marker of the operation's begin to that of its end. Boundaries
+ *           FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen.
  *
  *               copied   one run. At each chosen boundary SIGUSR1 is delivered; the program answers with a marker, and
  *                        is at the same boundary again:   step, step, SIGUSR1: copy, check, marker; step, step ...
@@ -12,8 +13,8 @@
  *               files    one run, no interruption: at each chosen boundary the files in FOLDER are what a SIGKILL would
  *                        leave. Each new state is kept as FOLDER/states/N.NAME.
  *
- *           Prints "at OFFSET boundary N: FAILED" for each failure, "met OFFSET N" for each address of libhakmem.so with
- *           N boundaries, and last "B boundaries, C chosen, W went on, R refused, F failed".
+ *           Prints "at OFFSET boundary N: FAILED" for each failure, "met OFFSET N" for each address of libhakmem.so
+ *           with N boundaries, and last "B boundaries, C chosen, W went on, R refused, F failed".
  * owner     The program is the stepper's child, and ends with it.
  * failure   Exit status 1 if an interruption failed or none was made; 2, with one line, if the program cannot be
  *           stepped.
@@ -137,8 +138,9 @@ static void read_map(void) {
   while (fgets(line, sizeof line, file) != NULL) {
     struct range range;
     if (sscanf(line, "%lx-%lx", &range.from, &range.to) != 2) continue;
-    struct range *of = strstr(line, program) != NULL ? &g_run.program : strstr(line, "libhakmem") != NULL ? &g_run.library : NULL;
-    if (of == NULL) continue;
+    const int own = strstr(line, program) != NULL;
+    if (!own && strstr(line, "libhakmem") == NULL) continue;
+    struct range *of = own ? &g_run.program : &g_run.library;
     if (of->from == 0 || range.from < of->from) of->from = range.from;
     if (range.to > of->to) of->to = range.to;
   }

@@ -194,7 +194,8 @@ static void prepare_save(void) {
 static const struct operation g_operations[] = {
     {"refill", prepare_none, refill}, {"flush", prepare_flush, flush},    {"depot", prepare_depot, depot},
     {"purge", prepare_purge, purge},  {"drain", prepare_drain, purge},    {"age", prepare_age, age},
-    {"save", prepare_save, save},     {"advice", prepare_advice, advice}, {"runs", prepare_none, runs},     {"big", prepare_none, big},
+    {"advice", prepare_advice, advice}, {"runs", prepare_none, runs},     {"big", prepare_none, big},
+    {"save", prepare_save, save},
 };
 
 /* ---- the handler's work ---- */
