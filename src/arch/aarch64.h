@@ -50,6 +50,14 @@ static inline uint64_t hak_arch_exchange_own(uint64_t *p, uint64_t v) {
   return seen;
 }
 
+/* Reads the block below top, and only then lowers *at, which is top, past that block. */
+static inline void *hak_arch_pop(void ***at, void **top) {
+  void *p;
+  __asm__("ldr %0, [%1, #-8]!" : "=&r"(p), "+r"(top) : "m"(top[-1]));
+  *at = top;
+  return p;
+}
+
 /* ---- threads ---- */
 
 static inline char *hak_arch_pointer(void) { return (char *)__builtin_thread_pointer(); }

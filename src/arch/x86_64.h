@@ -35,6 +35,14 @@ static inline uint64_t hak_arch_exchange_own(uint64_t *p, uint64_t v) {
   return seen;
 }
 
+/* Reads the block below top, and only then lowers *at, which is top, past that block. Compilers would copy a register
+ * for this order. */
+static inline void *hak_arch_pop(void ***at, void **top) {
+  void *p;
+  __asm__("movq %3, %0\n\tsubq $8, %1\n\tmovq %1, %2" : "=&r"(p), "+r"(top), "=m"(*at) : "m"(top[-1]) : "cc");
+  return p;
+}
+
 /* ---- threads ---- */
 
 static inline char *hak_arch_pointer(void) {

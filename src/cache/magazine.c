@@ -165,6 +165,7 @@ static void put_array(void **slots, size_t capacity) {
 
 static void install_slots(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
   hak_store_release(&x->touched[c / 64], x->touched[c / 64] | (uint64_t)1 << c % 64);
+  hak_store(&x->ceiling[c], NULL); /* a handler's free takes the slow path, which refuses it */
   hak_store(&x->top[c], NULL);
   hak_store_release(&x->capacity[c], 0); /* a fork in between must not find the old capacity with the new array */
   hak_store_release(&x->slots[c], slots);
@@ -472,12 +473,6 @@ HAK_INLINE enum hak_route refill_magazine(struct hak_context *x, unsigned c, boo
   return route;
 }
 
-static void *pop_block(struct hak_context *x, unsigned c) {
-  void **top = x->top[c] - 1;
-  hak_store(&x->top[c], top);
-  return *top;
-}
-
 HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   void *p = NULL;
   *route = HAK_ROUTE_slab;
@@ -508,7 +503,7 @@ HAK_INLINE void *take_block(struct hak_context *x, unsigned c, bool run, enum ha
     if (x->capacity[c] != 0) *route = refill_magazine(x, c, run);
     if (HAK_UNLIKELY(begun != 0)) hak_load(&g_learning)->path_ends(c, false, *route == HAK_ROUTE_slab, begun);
   }
-  return held(x, c) != 0 ? pop_block(x, c) : NULL;
+  return held(x, c) != 0 ? hak_cache_pop(x, c, x->top[c]) : NULL;
 }
 
 HAK_INLINE void *take_or_fetch(struct hak_context *x, unsigned c, bool run, enum hak_route *route,

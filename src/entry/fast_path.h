@@ -55,14 +55,6 @@ HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
   return HAK_LIKELY(top > HAK_PEEK(&x->floor[c])) ? top : NULL;
 }
 
-/* The empty statement makes the compiler lower `top` in place: an instruction less than with a copy. */
-HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
-  void **last = top - 1;
-  __asm__("" : "+r"(last));
-  hak_store(&x->top[c], last);
-  return *last;
-}
-
 /* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
 HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *)) {
   struct hak_context *x = hak_context;

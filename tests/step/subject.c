@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* subject.c: operations of the allocator that stepper.c steps through, and the check of what an interruption left.
+ *
+ * what      subject OPERATION INTERRUPTION HOW
+ *           Prepares the operation, raises a marker, operates, raises a marker, checks. A marker is an int3 with a code
+ *           in a register: the stepper reads both. Between two instructions of the operation the stepper sends SIGUSR1:
+ *
+ *               HOW copied   the handler forks. The copy is interrupted, finishes the operation, is checked and ends;
+ *                            the handler waits for it, and the operation goes on to the next instruction.
+ *               HOW itself   this process is interrupted, finishes the operation and is checked.
+ *
+ *           INTERRUPTION: `fork`, the copy does nothing more in the handler; `own`, `other`, `all`, the handler
+ *           allocates a block and frees it, of the operation's size, of a size with blocks at hand, of all sizes;
+ *           `drop`, it frees a block from before the operation; `turns`, one of these after the other; `keep`, it
+ *           allocates a block that stays: HAKMEM does not promise that it gets no second owner.
+ * owner     g_subject: the only thread that allocates.
+ * failure   A changed byte, a block that two owners have, a signal: one line and exit status 1. SIGABRT with the line
+ *           of a re-entry, and nothing else on descriptor 2, is the answer that HAKMEM promises.
+ * not here  Which instructions: stepper.c. x86-64 only.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "../cuts/checked.h"
+#include "marker.h"
+
+enum { OWN = 48, OTHER = 320, MOST = 1024, STOCK = 16, KEPT_PATTERN = 0x3c };
+
+struct operation {
+  const char *name;
+  void (*prepare)(void), (*operate)(void);
+};
+
+static struct {
+  struct checked_live live;           /* blocks from before the operation */
+  struct checked_block held[MOST];    /* blocks that the operation frees, or has taken */
+  struct checked_block kept;          /* by the handler */
+  struct checked_block spare;         /* for the handler to free */
+  unsigned interruption;              /* of g_interruptions */
+  int turns;                          /* 1: the next interruption each time */
+  volatile int copies, interrupted;   /* volatile: set by a handler */
+  int said;                           /* a file: descriptor 2 of the copies */
+} g_subject;
+
+/* ---- blocks of the operations ---- */
+
+static void refuse(const char *what) {
+  fprintf(stderr, "subject: %s\n", what);
+  _exit(2);
+}
+
+static unsigned held_pattern(int i) { return (unsigned)i * 11 + 5; }
+
+static void hold(int from, int to, size_t n) {
+  for (int i = from; i < to; i++) g_subject.held[i] = checked_take(n, held_pattern(i));
+}
+
+static void take(int from, int to, size_t n) {
+  for (int i = from; i < to; i++) g_subject.held[i] = (struct checked_block){malloc(n), n};
+}
+
+static void drop(int from, int to) {
+  for (int i = from; i < to; i++) {
+    void *p = g_subject.held[i].p;
+    g_subject.held[i].p = NULL;
+    free(p);
+  }
+}
+
+static void drop_most(int from, int to) {
+  for (int i = from; i < to; i++)
+    if (i % 20 != 0) drop(i, i + 1);
+}
+
+/* ---- the operations ---- */
+
+static void prepare_none(void) {}
+
+static void refill(void) { take(0, 40, OWN); }
+
+static void prepare_flush(void) {
+  hold(0, 600, OWN);
+  drop(0, 500);
+}
+static void flush(void) { drop(500, 600); }
+
+/* Leaves free blocks in the magazines of a thread. */
+static void stock(size_t n) {
+  void *blocks[STOCK];
+  for (int i = 0; i < STOCK; i++) blocks[i] = malloc(n);
+  for (int i = 0; i < STOCK; i++) free(blocks[i]);
+}
+
+static void *wait_for_ever(void *begun) {
+  for (int s = 0; s < 6; s++) stock(checked_sizes[s].bytes);
+  sem_post(begun);
+  for (;;) pause();
+  return NULL;
+}
+
+static void have_a_thread(void) {
+  static sem_t begun;
+  pthread_t thread;
+  sem_init(&begun, 0, 0);
+  work_expect(pthread_create(&thread, NULL, wait_for_ever, &begun) == 0, "no thread");
+  while (sem_wait(&begun) != 0) continue;
+}
+
+static void prepare_depot(void) {
+  have_a_thread();
+  hold(0, 700, OWN);
+  drop(0, 600);
+}
+static void depot(void) {
+  drop(600, 700);
+  take(0, 120, OWN);
+}
+
+static void prepare_purge(void) {
+  hold(0, 200, 1000);
+  hold(200, 202, 60000);
+  hold(202, 203, 200000);
+  hold(203, 204, 1200000);
+  drop_most(0, 200);
+  drop(200, 204);
+}
+static void purge(void) { malloc_trim(0); }
+
+static void prepare_drain(void) {
+  have_a_thread();
+  hold(0, 1, 60000);
+  drop(0, 1);
+}
+
+/* At a price that lets no memory wait: the slow paths release what these frees leave. */
+static void prepare_age(void) {
+  hold(0, 1000, 1000);
+  drop_most(0, 1000);
+}
+static void age(void) {
+  take(0, 2, 900000);
+  drop(0, 2);
+}
+
+/* Free runs of more than 8 MiB, whose regions core dumps leave out; one is used again. */
+static void prepare_advice(void) {
+  hold(0, 60, 250000);
+  drop(0, 60);
+}
+static void advice(void) {
+  malloc_trim(0);
+  take(0, 1, 250000);
+}
+
+static void runs(void) {
+  take(0, 1, 33000);
+  take(1, 2, 70000);
+  take(2, 3, 300000);
+  drop(0, 3);
+}
+
+static void big(void) {
+  take(0, 2, 1500000);
+  g_subject.held[0] = (struct checked_block){realloc(g_subject.held[0].p, 3000000), 3000000};
+  drop(0, 2);
+}
+
+/* A policy is written over one that is there. */
+static void save(void) {
+  int (*write_policy)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "hak_policy_save");
+  const int error = write_policy != NULL ? write_policy(NULL) : ENOSYS;
+  if (error != 0) refuse("no policy is written");
+}
+
+static void learn(int rounds) {
+  for (int round = 0; round < rounds; round++) {
+    hold(0, 10, 2000000);
+    drop(0, 10);
+    usleep(60000);
+  }
+}
+
+static void prepare_save(void) {
+  learn(3);
+  save();
+  learn(2);
+}
+
+static const struct operation g_operations[] = {
+    {"refill", prepare_none, refill}, {"flush", prepare_flush, flush},    {"depot", prepare_depot, depot},
+    {"purge", prepare_purge, purge},  {"drain", prepare_drain, purge},    {"age", prepare_age, age},
+    {"advice", prepare_advice, advice}, {"runs", prepare_none, runs},     {"big", prepare_none, big},
+    {"save", prepare_save, save},
+};
+
+/* ---- the handler's work ---- */
+
+/* Ends the process without a call of malloc, which printf makes. */
+__attribute__((noreturn)) static void end_in_handler(const char *what) {
+  if (write(STDERR_FILENO, what, strlen(what)) < 0) _exit(2);
+  _exit(1);
+}
+
+static struct checked_block take_in_handler(size_t n, unsigned pattern) {
+  const struct checked_block b = {malloc(n), n};
+  if (b.p == NULL) end_in_handler("no memory in the handler");
+  checked_mark(b, pattern);
+  return b;
+}
+
+static void pair(size_t n) { free(take_in_handler(n, 0xa5).p); }
+
+static void pair_own(void) { pair(OWN); }
+static void pair_other(void) { pair(OTHER); }
+static void pair_all(void) {
+  for (int s = 0; s < CHECKED_SIZES; s++) pair(checked_sizes[s].bytes);
+}
+
+/* The block stays the handler's. */
+static void keep(void) { g_subject.kept = take_in_handler(OWN, KEPT_PATTERN); }
+
+static void drop_spare(void) { free(g_subject.spare.p); }
+
+enum { TURNS = 5, INTERRUPTIONS = 6 };
+static const struct {
+  const char *name;
+  void (*work)(void); /* in the handler of the interrupted process */
+} g_interruptions[INTERRUPTIONS] = {{"fork", prepare_none}, {"own", pair_own}, {"other", pair_other}, {"all", pair_all},
+                                    {"drop", drop_spare}, {"keep", keep}};
+
+static void be_interrupted(void) {
+  g_subject.interrupted = 1;
+  alarm(60);
+  g_interruptions[g_subject.interruption].work();
+}
+
+static void be_copied(void) {
+  dup2(g_subject.said, STDERR_FILENO);
+  be_interrupted();
+}
+
+/* The answer to a re-entry, and nothing else. */
+static int is_refusal(int status) {
+  static const char line[] = "hakmem: malloc or free called again inside itself";
+  char said[512] = "";
+  const ssize_t n = pread(g_subject.said, said, sizeof said - 1, 0);
+  return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT && strncmp(said, line, sizeof line - 1) == 0 &&
+         n > 0 && strchr(said, '\n') == said + n - 1;
+}
+
+static void tell_failure(int status) {
+  char line[1024];
+  int n = snprintf(line, sizeof line / 2, "status %#x: ", (unsigned)status);
+  const ssize_t said = pread(g_subject.said, line + n, sizeof line / 2, 0);
+  n += said > 0 ? (int)said : 0;
+  line[n++] = '\n';
+  if (write(STDOUT_FILENO, line, (size_t)n) != n) end_in_handler("standard output takes no line");
+}
+
+static long judge_copy(pid_t copy) {
+  int status = 1;
+  while (waitpid(copy, &status, 0) != copy) continue;
+  if (status == 0) return MARKER_WENT_ON;
+  const long verdict = is_refusal(status) ? MARKER_REFUSED : MARKER_FAILED;
+  if (verdict == MARKER_FAILED) tell_failure(status);
+  if (ftruncate(g_subject.said, 0) != 0) end_in_handler("the file of what is said cannot be emptied");
+  return verdict;
+}
+
+/* A copy for the handler's work alone is made by _Fork, which runs no handlers of fork. */
+static void interrupt(int signal) {
+  (void)signal;
+  const int saved = errno;
+  if (!g_subject.copies) {
+    be_interrupted();
+    errno = saved;
+    return;
+  }
+  const pid_t copy = g_subject.interruption == 0 ? fork() : _Fork();
+  if (copy == 0) {
+    be_copied();
+  } else {
+    if (g_subject.turns) g_subject.interruption = (g_subject.interruption + 1) % TURNS;
+    marker_raise(judge_copy(copy));
+  }
+  errno = saved;
+}
+
+/* ---- the check ---- */
+
+static void mark_held(void) {
+  for (int i = 0; i < MOST; i++)
+    if (g_subject.held[i].p != NULL) checked_mark(g_subject.held[i], held_pattern(i));
+}
+
+static void compare_held(void) {
+  for (int i = 0; i < MOST; i++) {
+    if (g_subject.held[i].p == NULL) continue;
+    checked_compare(g_subject.held[i], held_pattern(i), "a block of the operation changed");
+  }
+  if (g_subject.kept.p != NULL) checked_compare(g_subject.kept, KEPT_PATTERN, "a block that the handler keeps changed");
+}
+
+static void check_all(void) {
+  mark_held();
+  checked_round(&g_subject.live, 3);
+  compare_held();
+  drop(0, MOST);
+  checked_free_live(&g_subject.live, 2);
+  checked_round(&g_subject.live, 4);
+  malloc_trim(0);
+  checked_compare_live(&g_subject.live);
+}
+
+/* ---- the program ---- */
+
+static const struct operation *operation_named(const char *name) {
+  for (size_t i = 0; i < sizeof g_operations / sizeof g_operations[0]; i++)
+    if (strcmp(g_operations[i].name, name) == 0) return &g_operations[i];
+  refuse("no such operation");
+  return NULL;
+}
+
+static void choose_interruption(const char *name) {
+  g_subject.turns = strcmp(name, "turns") == 0;
+  if (g_subject.turns) return;
+  while (strcmp(g_interruptions[g_subject.interruption].name, name) != 0)
+    if (++g_subject.interruption == INTERRUPTIONS) refuse("no such interruption");
+}
+
+static void begin(void) {
+  const struct rlimit no_core = {0, 0};
+  setvbuf(stdout, NULL, _IONBF, 0);
+  setrlimit(RLIMIT_CORE, &no_core);
+  g_subject.said = memfd_create("said", MFD_CLOEXEC);
+  if (g_subject.said < 0 || fcntl(g_subject.said, F_SETFL, O_APPEND) != 0) refuse("no file in memory");
+  if (dlsym(RTLD_DEFAULT, "hak_owns") == NULL) refuse("libhakmem.so is not loaded");
+}
+
+int main(int count, char **words) {
+  if (count != 4) refuse("expected OPERATION INTERRUPTION HOW");
+  const struct operation *operation = operation_named(words[1]);
+  begin();
+  choose_interruption(words[2]);
+  g_subject.copies = strcmp(words[3], "copied") == 0;
+  checked_fill(&g_subject.live);
+  operation->prepare();
+  g_subject.spare = checked_take(OWN, KEPT_PATTERN);
+  stock(OTHER);
+  signal(SIGUSR1, interrupt);
+  marker_raise(MARKER_BEGIN);
+  operation->operate();
+  if (!g_subject.interrupted) marker_raise(MARKER_END);
+  check_all();
+  _exit(0); /* a second thread, if there is one, is left behind */
+}
