@@ -20,6 +20,9 @@ const LAYERS: [&str; 13] =
 /// Files that define names of libc, or must call libc's own of the same name.
 const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "api/process.c", "api/dlopen.c"];
 
+/// Files of libhakmem-secure.so alone, which is no part of the crate.
+const SECURE_ONLY: [&str; 2] = ["tables/state.c", "entry/secured.c"];
+
 /// Files for one libc, left out where the target has the other.
 const MUSL_ONLY: [&str; 1] = ["os/libc_musl.c"];
 const GLIBC_ONLY: [&str; 1] = ["os/libc_glibc.c"];
@@ -70,7 +73,7 @@ fn sources_of(layer: &Path) -> impl Iterator<Item = PathBuf> {
     entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().map_or(false, |kind| kind == "c"))
-        .filter(move |path| !OVERRIDING.iter().chain(other_libc).any(|name| path.ends_with(name)))
+        .filter(move |path| !OVERRIDING.iter().chain(&SECURE_ONLY).chain(other_libc).any(|name| path.ends_with(name)))
 }
 
 fn sources(root: &Path) -> Vec<PathBuf> {
