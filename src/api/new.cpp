@@ -147,7 +147,12 @@ HAK_NOINLINE void *make_slow(size_t n, const void *site) {
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
 
+/* A long block of the secure flavour is asked for as zero; only its failure passes make_slow. */
 HAK_INLINE void *make(size_t n) {
+  if (HAK_SECURE && n > HAK_SECURE_ZEROED) {
+    void *p = hak_secured_malloc(n, __builtin_return_address(0));
+    if (HAK_LIKELY(p != nullptr)) return p;
+  }
   return hak_front_dress(hak_fast_malloc_or(hak_front_room(n), make_slow), n, malloc_align);
 }
 

@@ -36,6 +36,20 @@ static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
   return seen == 0;
 }
 
+/* Stores v in *p, which only this thread and its signal handlers change; returns what was there. */
+static inline uint64_t hak_arch_exchange_own(uint64_t *p, uint64_t v) {
+  uint64_t seen;
+  uint32_t failed;
+  __asm__ volatile("1:\n\t"
+                   "ldxr %0, %2\n\t"
+                   "stxr %w1, %3, %2\n\t"
+                   "cbnz %w1, 1b"
+                   : "=&r"(seen), "=&r"(failed), "+Q"(*p)
+                   : "r"(v)
+                   : "memory");
+  return seen;
+}
+
 /* ---- threads ---- */
 
 static inline char *hak_arch_pointer(void) { return (char *)__builtin_thread_pointer(); }

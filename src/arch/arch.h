@@ -4,6 +4,7 @@
  * what      A header per processor, each with the same names:
  *
  *               hak_pause, hak_set_unshared          a waiting loop's hint, a lock's first step in a single thread
+ *               hak_arch_exchange_own                a word that this thread shares with its signal handlers alone
  *               hak_arch_pointer, hak_arch_link      the thread pointer, and what stands there
  *               HAK_ARCH_OF_THREAD, HAK_ARCH_NEAR    a thread's word, and data of the library, in few instructions
  *               hak_arch_ask, hak_arch_ask_two       a kernel call

@@ -26,6 +26,15 @@ static inline bool hak_set_unshared(uint64_t *p, uint64_t v) {
   return done;
 }
 
+/* Stores v in *p, which only this thread and its signal handlers change; returns what was there. */
+static inline uint64_t hak_arch_exchange_own(uint64_t *p, uint64_t v) {
+  uint64_t seen = *(volatile uint64_t *)p;
+  for (bool done = false; !done;) {
+    __asm__ volatile("cmpxchgq %3, %1" : "=@ccz"(done), "+m"(*p), "+a"(seen) : "r"(v) : "memory");
+  }
+  return seen;
+}
+
 /* ---- threads ---- */
 
 static inline char *hak_arch_pointer(void) {

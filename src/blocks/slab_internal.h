@@ -18,6 +18,7 @@
 #include "tables/classes.h"
 #include "tables/meta.h"
 #include "tables/range.h"
+#include "tables/state.h"
 
 enum { HAK_SLAB_BINS = 13, HAK_SLAB_NO_BIN = 0xff };
 
@@ -110,6 +111,7 @@ HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, struct hak_
   s->bin = HAK_SLAB_NO_BIN;
   s->owned = 0;
   s->empty = 0;
+  if (HAK_SECURE) hak_state_open(u, class->units, *clean);
   return s;
 }
 

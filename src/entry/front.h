@@ -27,7 +27,10 @@ HAK_INLINE void *hak_front_dress(void *p, size_t n, size_t align) {
   return p;
 }
 
-HAK_INLINE void *hak_front_malloc(size_t n) { return hak_front_dress(hak_fast_malloc(hak_front_room(n)), n, 16); }
+HAK_INLINE void *hak_front_malloc(size_t n) {
+  if (HAK_SECURE && HAK_UNLIKELY(n > HAK_SECURE_ZEROED)) return hak_secured_malloc(n, __builtin_return_address(0));
+  return hak_front_dress(hak_fast_malloc(hak_front_room(n)), n, 16);
+}
 
 HAK_INLINE void *hak_front_memalign(size_t align, size_t n, const void *site) {
   return hak_front_dress(hak_slow_memalign(align, hak_front_room(n), site), n, align);
@@ -38,8 +41,8 @@ HAK_INLINE void *hak_front_alloc_at(size_t n, const void *site) {
 }
 
 HAK_INLINE void hak_front_free(void *p) {
-  if (HAK_SECURE) p = hak_secure_undress(p, __builtin_return_address(0));
-  hak_fast_free(p);
+  void *ends = HAK_SECURE ? hak_secure_undress(p, __builtin_return_address(0)) : p;
+  if (!HAK_SECURE || HAK_LIKELY(ends != NULL)) hak_fast_free(ends);
 }
 
 HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {

@@ -1,10 +1,58 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* secured.c: calloc, realloc and the usable size in the secure flavour: see secured.h.
+ *
+ * what      A slot is zero when it is handed out, so calloc is malloc. realloc changes a slot where it is, lets the
+ *           layers below move the pages of runs and big blocks, and else copies.
  */
 #include "entry/secured.h"
 
-#include "entry/fast_path.h"
+#include <errno.h>
 
-void *hak_secured_calloc(size_t count, size_t size, const void *site) { return hak_slow_calloc(count, size, site); }
-void *hak_secured_realloc(void *p, size_t n, const void *site) { return hak_slow_realloc(p, n, site); }
-size_t hak_secured_usable(const void *p, const void *site) { return hak_slow_usable(p, site); }
+#include "entry/front.h"
+#include "entry/slow_path.h"
+
+void *hak_secured_malloc(size_t n, const void *site) {
+  size_t room = hak_secure_room(n);
+  void *p = n > HAK_SECURE_ZEROED ? hak_slow_calloc(1, room, site) : hak_slow_malloc(room, site);
+  return hak_front_dress(p, n, 16);
+}
+
+void *hak_secured_calloc(size_t count, size_t size, const void *site) {
+  size_t n;
+  if (__builtin_mul_overflow(count, size, &n)) n = SIZE_MAX;
+  return hak_secured_malloc(n, site);
+}
+
+size_t hak_secured_usable(const void *p, const void *site) {
+  size_t n = hak_secure_bytes(p, site);
+  return HAK_LIKELY(n != SIZE_MAX) ? n : hak_slow_usable(p, site); /* which ends the program */
+}
+
+void hak_secured_free(void *p, const void *site) {
+  void *older = hak_secure_undress(p, site);
+  if (older != NULL) hak_slow_free(older, site);
+}
+
+static void *copy(void *p, size_t have, size_t n, const void *site) {
+  void *q = hak_secured_malloc(n, site);
+  if (q == NULL) return NULL;
+  hak_libc_memcpy(q, p, hak_min(have, n));
+  hak_secured_free(p, site);
+  return q;
+}
+
+/* Runs and big blocks: their pages may move. */
+static void *move(void *p, size_t have, size_t n, const void *site) {
+  void *q = hak_slow_realloc(hak_secure_undress(p, site), hak_secure_room(n), site);
+  if (q == NULL) hak_secure_dress(p, have, 16);
+  return hak_front_dress(q, n, 16);
+}
+
+void *hak_secured_realloc(void *p, size_t n, const void *site) {
+  if (p == NULL) return hak_secured_malloc(n, site);
+  if (n == 0) return hak_secured_free(p, site), NULL;
+  size_t have = hak_secured_usable(p, site);
+  if (hak_calls_are_unobserved() && hak_secure_resize(p, have, n)) return p;
+  bool moves = hak_min(have, n) > HAK_SECURE_ZEROED;
+  return moves ? move(p, have, n, site) : copy(p, have, n, site);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* secured.h: calloc, realloc and the usable size in the secure flavour.
+/* secured.h: calloc, realloc, the usable size, and long blocks in the secure flavour.
  *
  * what      As the functions of fast_path.h, on dressed blocks (entry/front.h). In no other library.
  * failure   NULL with errno = ENOMEM; a block that fails a check ends the program.
@@ -9,6 +9,9 @@
 
 #include <stddef.h>
 
+/* For n above HAK_SECURE_ZEROED, where the memory below is not known to be zero; or from a slow path. */
+void *hak_secured_malloc(size_t n, const void *site);
+void hak_secured_free(void *p, const void *site);
 void *hak_secured_calloc(size_t count, size_t size, const void *site);
 void *hak_secured_realloc(void *p, size_t n, const void *site);
 

@@ -15,6 +15,7 @@
 
 #include "cache/magazine.h"
 #include "cache/registry.h"
+#include "entry/fast_path.h"
 #include "entry/guard.h"
 #include "entry/profiling.h"
 #include "entry/slow_path.h"
@@ -40,6 +41,7 @@
 #include "retain/cost.h"
 #include "retain/memory_limit.h"
 #include "retain/rent.h"
+#include "secure/secure.h"
 #include "tables/calls.h"
 #include "tables/classes.h"
 #include "tables/range.h"
@@ -87,6 +89,7 @@ static bool forks_are_alike(void) {
 }
 
 static void begin_process_locked(void) {
+  if (HAK_SECURE) hak_secure_start();
   hak_store(&g_range.context_at, (uintptr_t)&hak_context - (uintptr_t)hak_arch_pointer());
   if (hak_load(&g_allowed)) hak_fork_remember_process(); /* the process may have forked since load; not in a sandbox */
   if (hak_load(&g_calls) == HAK_CALLS_UNKNOWN) hak_process_start();
@@ -160,10 +163,17 @@ struct hak_context *hak_thread_begin(void) {
   return x;
 }
 
+static void end_quarantine(void) {
+  hak_self.in_allocator = 0;
+  for (void *p; (p = hak_quarantine_take(true)) != NULL;) hak_slow_free(p, NULL);
+  hak_self.in_allocator = 1;
+}
+
 /* The thread's other destructors may still allocate and free: without a context, block by block. */
 static void thread_exits(void *context) {
   hak_self.in_allocator = 1;
   hak_self.exiting = 1;
+  if (HAK_SECURE) end_quarantine();
   hak_trace_thread_ends();
   hak_context = (struct hak_context *)&g_empty_context;
   struct hak_fault fault;

@@ -33,6 +33,10 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#define MADV_GUARD_REMOVE 103
+#endif
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -192,6 +196,22 @@ uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {
 
 bool hak_os_advise_huge(void *p, size_t bytes, bool on) {
   return advise(p, bytes, on ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
+
+/* How pages are shut: asked once. */
+enum { SHUT_UNKNOWN, SHUT_BY_ADVICE, SHUT_BY_MAPPING };
+static HAK_RARE uint8_t g_shut;
+
+bool hak_os_shut_page(void *page) {
+  size_t bytes = hak_os_page_bytes();
+  bool advised = hak_load(&g_shut) != SHUT_BY_MAPPING && advise(page, bytes, MADV_GUARD_INSTALL);
+  if (hak_load(&g_shut) == SHUT_UNKNOWN) hak_store(&g_shut, advised ? SHUT_BY_ADVICE : SHUT_BY_MAPPING);
+  return advised || (hak_load(&g_shut) == SHUT_BY_MAPPING && hak_os_shut(page, bytes));
+}
+
+bool hak_os_open_page(void *page) {
+  size_t bytes = hak_os_page_bytes();
+  return hak_load(&g_shut) == SHUT_BY_ADVICE ? advise(page, bytes, MADV_GUARD_REMOVE) : hak_os_open(page, bytes);
 }
 
 /* Advice for part of a huge page makes the kernel split the huge page. MADV_COLD is the advice with the least

@@ -39,6 +39,11 @@ void *hak_os_reserve(size_t bytes);
 bool hak_os_open(void *p, size_t bytes);
 bool hak_os_shut(void *p, size_t bytes);
 
+/* Lets no access reach a page of the library's mapping, and again any; the page is zero then. By advice, which uses no
+ * further mapping, or where the kernel has none by protection. False: refused, the page is as it was. */
+bool hak_os_shut_page(void *page);
+bool hak_os_open_page(void *page);
+
 /* Maps exactly at `where`, and never over an existing mapping. False: *taken if the addresses are in use, else no
  * memory. */
 bool hak_os_map_at(void *where, size_t bytes, bool *taken);

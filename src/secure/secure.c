@@ -1,2 +1,206 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* secure.c: the checks of the secure flavour that are not inlined: see secure.h.
+ *
+ * what      Blocks longer than 1 KiB, aligned ones, runs, big blocks and guarded ones; and the errors.
+ */
 #include "secure/secure.h"
+
+#include "blocks/big.h"
+#include "blocks/guarded.h"
+#include "blocks/slab_sampled.h"
+#include "os/die.h"
+#include "os/os.h"
+
+enum { SIZE_BYTES = 8 }; /* of a big block's requested size, in front of its last page */
+
+HAK_RARE struct hak_secret g_secret;
+
+void hak_secure_start(void) {
+  if (g_secret.times != 0) return;
+  g_secret.add = hak_os_random();
+  g_secret.times = hak_os_random() | 1;
+}
+
+size_t hak_secure_long_room(size_t n) {
+  size_t more = HAK_SECURE_CANARY + SIZE_BYTES + hak_os_page_bytes();
+  return n < HAK_REQUEST_END - more ? n + more : SIZE_MAX;
+}
+
+/* ---- errors ---- */
+
+static _Noreturn void die(enum hak_error error, const void *p, const void *site) {
+  unsigned c = hak_range_class(p);
+  hak_die(error, p, hak_is_slab_class(c) ? g_class[c].bytes : 0, site);
+}
+
+/* p lies in the range and is no live block. Returns where the layers below know the error better. */
+static void refuse(const void *p, const void *site) {
+  if (hak_range_run_of(p) == HAK_NO_UNIT) return;
+  bool begins = (uintptr_t)p % 16 == 0, freed = begins && hak_load(hak_state_of(p)) == HAK_STATE_FREED;
+  die(freed ? HAK_ERROR_double_free : HAK_ERROR_interior, p, site);
+}
+
+/* ---- the requested size of a block in the range ---- */
+
+enum { SEVEN = 7, SIZE_AT = 4 };
+
+/* Seven bits a byte: none looks like a live block's. */
+static void write_size(uint8_t *state, size_t n) {
+  for (unsigned i = 0; i < 4; i++) hak_store(&state[SIZE_AT + i], (uint8_t)(n >> i * SEVEN & 0x7f));
+}
+
+static size_t read_size(const uint8_t *state) {
+  size_t n = 0;
+  for (unsigned i = 0; i < 4; i++) n |= (size_t)hak_load(&state[SIZE_AT + i]) << i * SEVEN;
+  return n;
+}
+
+/* [bytes] Of the slot that p begins; 0: p begins a run. */
+static size_t slot_bytes(const void *p) {
+  unsigned c = hak_range_class(p);
+  return hak_is_slab_class(c) ? g_class[c].bytes : c == 0 ? hak_slab_sampled_bytes(p) : 0;
+}
+
+static size_t size_of(const void *p, uint8_t state) {
+  size_t slack = state & HAK_STATE_SLACK;
+  if (slack == HAK_STATE_SLACK) return read_size(hak_state_of(p));
+  return slot_bytes(p) - slack - HAK_SECURE_CANARY;
+}
+
+static bool is_live(const void *p) { return (uintptr_t)p % 16 == 0 && hak_load(hak_state_of(p)) >= HAK_STATE_LIVE; }
+
+static bool is_in_range(const void *p) { return hak_range_unit_of(p) < hak_load(&g_range.units); }
+
+/* ---- in the range: dress ---- */
+
+static void mark_live(void *p, size_t n, size_t bytes, size_t align) {
+  uint8_t *state = hak_state_of(p);
+  size_t slack = bytes != 0 ? bytes - n - HAK_SECURE_CANARY : SIZE_MAX;
+  if (slack >= HAK_STATE_SLACK) write_size(state, n);
+  uint8_t aligned = align > 16 ? HAK_STATE_ALIGNED : 0;
+  hak_store(state, (uint8_t)(HAK_STATE_LIVE | aligned | hak_min(slack, HAK_STATE_SLACK)));
+  hak_secure_store((char *)p + n, hak_secure_canary(p));
+}
+
+/* A slot is zero from its begin to its end, whatever its next owner asks for. */
+static void make_zero(void *p, size_t bytes, uint8_t state) {
+  if (state == HAK_STATE_UNKNOWN) hak_libc_memset(p, 0, bytes);
+  else if (state == HAK_STATE_FREED && !hak_secure_is_zero(p, bytes)) die(HAK_ERROR_written, p, NULL);
+}
+
+static void dress_in_range(void *p, size_t n, size_t align) {
+  uint8_t state = hak_load(hak_state_of(p));
+  size_t bytes = slot_bytes(p);
+  if (state > HAK_STATE_FREED && bytes != 0) die(HAK_ERROR_torn, p, NULL);
+  if (bytes != 0) make_zero(p, bytes, state);
+  mark_live(p, n, bytes, align);
+}
+
+/* ---- out of the range: big and guarded blocks ---- */
+
+static uint64_t size_word(const void *p, size_t n) { return n ^ hak_secure_canary((const char *)p + 1); }
+
+static char *last_page(const void *p, size_t bytes) { return (char *)(uintptr_t)p + bytes - hak_os_page_bytes(); }
+
+/* Refused, the page stays as it is. */
+static void dress_big(char *p, size_t n) {
+  size_t bytes = hak_big_bytes(p);
+  char *guard = last_page(p, bytes);
+  hak_secure_store(p + n, hak_secure_canary(p));
+  hak_secure_store(guard - SIZE_BYTES, size_word(p, n));
+  hak_os_shut_page(guard);
+}
+
+static void dress_outside(char *p, size_t n) {
+  if (!hak_guarded_holds(p)) dress_big(p, n);
+  else hak_secure_store(p + n, hak_secure_canary(p));
+}
+
+/* [bytes] Requested size; SIZE_MAX: the word was overwritten. 0 may be right. */
+static size_t size_outside(const char *p, size_t bytes) {
+  if (hak_guarded_holds(p)) return bytes - HAK_SECURE_CANARY;
+  const char *guard = last_page(p, bytes);
+  size_t n = hak_secure_load(guard - SIZE_BYTES) ^ size_word(p, 0);
+  size_t most = bytes - hak_os_page_bytes() - SIZE_BYTES - HAK_SECURE_CANARY;
+  return n <= most ? n : SIZE_MAX;
+}
+
+static size_t bytes_outside(const void *p) {
+  return hak_guarded_holds(p) ? hak_guarded_bytes(p) : hak_big_bytes(p);
+}
+
+void hak_secure_dress_any(void *p, size_t n, size_t align) {
+  if (is_in_range(p)) dress_in_range(p, n, align);
+  else dress_outside(p, n);
+}
+
+/* ---- undress ---- */
+
+static bool canary_is_whole(const char *p, size_t n) { return hak_secure_load(p + n) == hak_secure_canary(p); }
+
+static void *undress_in_range(char *p, const void *site) {
+  uint8_t *state = hak_state_of(p);
+  if (!is_live(p)) return refuse(p, site), p;
+  size_t n = size_of(p, hak_load(state)), bytes = slot_bytes(p);
+  if (!canary_is_whole(p, n)) die(HAK_ERROR_overrun, p, site);
+  if (bytes != 0) hak_secure_zero(p, n + HAK_SECURE_CANARY);
+  else hak_secure_store(p + n, 0);
+  hak_store(state, HAK_STATE_FREED);
+  return bytes != 0 ? hak_quarantine_swap(p, n) : p;
+}
+
+static void *undress_outside(char *p, const void *site) {
+  size_t bytes = bytes_outside(p), n = bytes != 0 ? size_outside(p, bytes) : 0;
+  if (bytes == 0) return p;
+  if (n == SIZE_MAX || !canary_is_whole(p, n)) die(HAK_ERROR_overrun, p, site);
+  hak_secure_store(p + n, 0);
+  if (!hak_guarded_holds(p)) hak_os_open_page(last_page(p, bytes));
+  return p;
+}
+
+void *hak_secure_undress_any(void *p, const void *site) {
+  if (p == NULL) return NULL;
+  return is_in_range(p) ? undress_in_range(p, site) : undress_outside(p, site);
+}
+
+/* ---- questions ---- */
+
+size_t hak_secure_bytes(const void *p, const void *site) {
+  if (p == NULL) return 0;
+  if (is_in_range(p) && !is_live(p)) refuse(p, site);
+  if (is_in_range(p)) return is_live(p) ? size_of(p, hak_load(hak_state_of(p))) : SIZE_MAX;
+  size_t bytes = bytes_outside(p), n = bytes != 0 ? size_outside(p, bytes) : SIZE_MAX;
+  if (bytes != 0 && n == SIZE_MAX) die(HAK_ERROR_overrun, p, site);
+  return n;
+}
+
+static bool is_aligned_as(const void *p, size_t align) {
+  if ((uintptr_t)p % align != 0) return false;
+  bool said = align > 16;
+  return !is_in_range(p) || said == ((hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0);
+}
+
+/* A pointer that is no live block is left to the free that follows. */
+void hak_secure_expect(const void *p, size_t n, size_t align, const void *site) {
+  if (p == NULL || (is_in_range(p) ? !is_live(p) : bytes_outside(p) == 0)) return;
+  if (n != SIZE_MAX && n != hak_secure_bytes(p, site)) die(HAK_ERROR_resized, p, site);
+  if (align != 0 && !is_aligned_as(p, align)) die(HAK_ERROR_realigned, p, site);
+}
+
+/* ---- resize ---- */
+
+/* An eighth may be left over: programs shrink buffers to save memory. */
+static bool fits(size_t bytes, size_t room) {
+  enum { SPARE_SHIFT = 3 };
+  if (room > bytes) return false;
+  return bytes - room <= bytes >> SPARE_SHIFT || g_class[hak_class_of(room)].bytes == bytes;
+}
+
+bool hak_secure_resize(void *p, size_t have, size_t n) {
+  unsigned c = hak_range_class(p);
+  if (!hak_is_slab_class(c) || n > HAK_SECURE_ZEROED || !fits(g_class[c].bytes, hak_secure_room(n))) return false;
+  size_t least = hak_min(have, n), align = hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED ? 32 : 16;
+  hak_libc_memset((char *)p + least, 0, have + HAK_SECURE_CANARY - least);
+  mark_live(p, n, g_class[c].bytes, align);
+  return true;
+}

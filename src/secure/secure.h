@@ -1,21 +1,139 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* secure.h: the checks of the secure flavour, around each block.
  *
- * what      Stub: no check yet.
+ * what      A block is dressed before it is handed out, undressed before it is freed:
+ *
+ *               dress     free? zero? -> state: live, with the requested size; a canary behind the requested bytes
+ *               undress   live? canary whole? -> up to 32 KiB: zeroed -> state: freed -> quarantine -> an older block
+ *
+ *               [ requested bytes ][ canary 8 B ][ rest of the class: zero ]
+ *               a big block:  [ requested bytes ][ canary 8 B ][ rest ][ size 8 B ][ page that no access reaches ]
+ *
+ * owner     A block is the caller's; its state (tables/state.h) changes with it.
+ * locks     None. The program's bytes are touched, so no lock may be held.
+ * hot path  hak_secure_dress and hak_secure_undress.
+ * failure   A block that fails a check ends the program with a line that names the error (os/errors.def).
+ * not here  Random places, guard pages between regions: src/blocks, src/runs. What each check stops: docs/security.md.
  */
 #ifndef HAK_SECURE_SECURE_H
 #define HAK_SECURE_SECURE_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/bits.h"
 #include "base/config.h"
+#include "secure/quarantine.h"
+#include "tables/classes.h"
+#include "tables/range.h"
+#include "tables/state.h"
 
-HAK_INLINE size_t hak_secure_room(size_t n) { return n; }
-HAK_INLINE void hak_secure_dress(void *p, size_t n, size_t align) { (void)p, (void)n, (void)align; }
-HAK_INLINE void *hak_secure_undress(void *p, const void *site) { return (void)site, p; }
-HAK_INLINE void hak_secure_expect(const void *p, size_t n, size_t align, const void *site) {
-  (void)p, (void)n, (void)align, (void)site;
+enum {
+  HAK_SECURE_CANARY = 8,                     /* [bytes] behind each block */
+  HAK_SECURE_BRIEF = HAK_SMALL_MAX - HAK_SECURE_CANARY, /* [bytes] requests up to here are dressed inline */
+  HAK_SECURE_ZEROED = HAK_SLAB_MAX - HAK_SECURE_CANARY  /* [bytes] blocks up to here are zeroed at their free */
+};
+
+/* Two random numbers of the process, the second odd; 0 until hak_secure_start. */
+extern HAK_HIDDEN struct hak_secret {
+  uint64_t add, times;
+} g_secret;
+
+/* Draws the secret. Before the first block; a further call does nothing. */
+void hak_secure_start(void);
+
+/* Never 0 in its first byte: a string's end is no canary. */
+HAK_INLINE uint64_t hak_secure_canary(const void *p) { return (((uintptr_t)p ^ g_secret.add) * g_secret.times) | 1; }
+
+/* [bytes] To be asked of the layers below for a request of n bytes; a size that no process has stays one. */
+size_t hak_secure_long_room(size_t n);
+HAK_INLINE size_t hak_secure_room(size_t n) {
+  return HAK_LIKELY(n <= HAK_RUN_MAX - HAK_SECURE_CANARY) ? n + HAK_SECURE_CANARY : hak_secure_long_room(n);
 }
+
+/* For blocks, and errors, that the inline functions leave. */
+void hak_secure_dress_any(void *p, size_t n, size_t align);
+void *hak_secure_undress_any(void *p, const void *site);
+
+/* True if `bytes` bytes, a multiple of 16, are zero. p is a multiple of 16. */
+HAK_INLINE bool hak_secure_is_zero(const void *p, size_t bytes) {
+  const uint64_t *word = (const uint64_t *)p, *end = word + bytes / 8;
+  uint64_t seen = 0;
+  for (; word != end; word += 2) seen |= word[0] | word[1];
+  return seen == 0;
+}
+
+/* Zeroes `bytes` bytes, rounded up to 16. p is a multiple of 16. */
+HAK_INLINE void hak_secure_zero(void *p, size_t bytes) {
+  enum { INLINE = 256 };
+  if (bytes > INLINE) {
+    hak_libc_memset(p, 0, hak_round_up(bytes, 16));
+    return;
+  }
+  uint64_t *word = (uint64_t *)p, *end = word + (bytes + 15) / 16 * 2;
+  for (; word != end; word += 2) {
+    word[0] = word[1] = 0;
+    __asm__ volatile("" : : : "memory"); /* no call of memset */
+  }
+}
+
+HAK_INLINE uint64_t hak_secure_load(const void *at) {
+  uint64_t value;
+  __builtin_memcpy(&value, at, sizeof value);
+  return value;
+}
+
+HAK_INLINE void hak_secure_store(void *at, uint64_t value) { __builtin_memcpy(at, &value, sizeof value); }
+
+/* The class of the slab that p lies in, or of the short runs there; 0: another block's. */
+HAK_INLINE unsigned hak_secure_class(const void *p) {
+  size_t u = hak_range_unit_of(p);
+  return HAK_LIKELY(u < HAK_PEEK(&g_range.units)) ? HAK_PEEK(&g_range.map[u]) : 0;
+}
+
+/* p, asked for with hak_secure_room(n) bytes at a multiple of align, becomes a live block of n bytes. */
+HAK_INLINE void hak_secure_dress(void *p, size_t n, size_t align) {
+  unsigned c = hak_secure_class(p);
+  if (HAK_LIKELY(c != 0 && n <= HAK_SECURE_BRIEF && align <= 16)) {
+    size_t bytes = g_class[c].bytes, slack = bytes - n - HAK_SECURE_CANARY;
+    uint8_t *state = hak_state_of(p), before = hak_load(state);
+    bool zero = before == HAK_STATE_ZERO || (before == HAK_STATE_FREED && hak_secure_is_zero(p, bytes));
+    if (HAK_LIKELY(slack < HAK_STATE_SLACK && zero)) {
+      hak_store(state, (uint8_t)(HAK_STATE_LIVE | slack));
+      hak_secure_store((char *)p + n, hak_secure_canary(p));
+      return;
+    }
+  }
+  hak_secure_dress_any(p, n, align);
+}
+
+/* Ends the life of the block at p. Returns the block to be freed in its stead: p, an older one, or NULL. A pointer that
+ * no layer would free is returned: the layers below end the program. */
+HAK_INLINE void *hak_secure_undress(void *p, const void *site) {
+  unsigned c = hak_secure_class(p);
+  if (HAK_LIKELY(c != 0 && (uintptr_t)p % 16 == 0)) {
+    uint8_t *state = hak_state_of(p), now = hak_load(state);
+    unsigned slack = now & HAK_STATE_SLACK;
+    if (HAK_LIKELY(now >= HAK_STATE_LIVE && slack != HAK_STATE_SLACK)) {
+      size_t n = g_class[c].bytes - slack - HAK_SECURE_CANARY;
+      if (HAK_LIKELY(n <= HAK_SECURE_BRIEF && hak_secure_load((char *)p + n) == hak_secure_canary(p))) {
+        hak_secure_zero(p, n + HAK_SECURE_CANARY);
+        hak_store(state, HAK_STATE_FREED);
+        return hak_quarantine_swap(p, n);
+      }
+    }
+  }
+  return hak_secure_undress_any(p, site);
+}
+
+/* [bytes] Requested size of the live block at p; 0 for NULL. Any other p ends the program. */
+size_t hak_secure_bytes(const void *p, const void *site);
+
+/* Ends the program unless p is NULL or a live block of n bytes, asked for with this alignment. n = SIZE_MAX, align = 0:
+ * not compared. */
+void hak_secure_expect(const void *p, size_t n, size_t align, const void *site);
+
+/* A live block of `have` bytes becomes one of n bytes where it is, if its class is right for that. */
+bool hak_secure_resize(void *p, size_t have, size_t n);
 
 #endif

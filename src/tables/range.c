@@ -14,6 +14,7 @@
 
 #include "os/os.h"
 #include "tables/hold.h"
+#include "tables/state.h"
 
 HAK_ARCH_NEAR_ALIGN struct hak_range g_range = {.base = (uintptr_t)1 << 63};
 
@@ -113,6 +114,7 @@ static bool extend_tables(uint32_t first, size_t want, bool *taken) {
   size_t end = first + want + 1, bytes = end * sizeof(struct hak_unit);
   bool classes = extend_table(g_range.map, &g_range.map_mapped, end, taken);
   if (!classes) return *taken = false;
+  if (HAK_SECURE && !hak_state_extend(first, want, taken)) return false;
   bool far = first - g_range.units > LARGEST_SKIP_UNITS && bytes > g_range.unit_mapped;
   if (!far && extend_table(g_range.unit, &g_range.unit_mapped, bytes, taken)) return true;
   return (far || *taken) && g_range.units > 1 && skip_in_table(first, want, taken);
@@ -127,6 +129,7 @@ static bool settle_range(void) {
     hak_store(&g_range.map_mapped, 0);
     hak_store(&g_range.unit_mapped, 0);
     uintptr_t base = place_window(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
+    if (HAK_SECURE) hak_state_place(base, (uint64_t)1 << windows[i / TRIES].room_log, random);
     bool taken;
     if (extend_tables(0, 1, &taken)) {
       hak_store(&g_range.base, base);
@@ -216,7 +219,7 @@ static size_t gap_bytes(size_t i) {
 size_t hak_range_table_bytes(void) {
   size_t bytes = hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped) + hak_load(&g_range.tail);
   for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) bytes -= gap_bytes(i);
-  return bytes;
+  return HAK_SECURE ? bytes + hak_state_mapped() : bytes;
 }
 
 void hak_range_populate_tables(void) {
@@ -230,6 +233,7 @@ static void add_units(struct hak_extents *list, size_t first, size_t end) {
 
 static void add_tables(struct hak_extents *list) {
   size_t from = 0, end = hak_load(&g_range.unit_mapped), unit = sizeof(struct hak_unit);
+  if (HAK_SECURE) hak_state_extents(list);
   hak_extents_add(list, g_range.map, hak_load(&g_range.map_mapped), HAK_EXTENT_METADATA);
   for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) {
     hak_extents_add(list, (char *)g_range.unit + from, g_range_gaps.first[i] * unit - from, HAK_EXTENT_METADATA);
