@@ -33,6 +33,8 @@
 #define hak_cas_acq_rel(p, expected, v) \
   __atomic_compare_exchange_n((p), (expected), (v), 0, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)
 #define hak_fence() __atomic_thread_fence(__ATOMIC_SEQ_CST)
+/* Orders earlier accesses before later stores; no instruction on x86-64. */
+#define hak_fence_stores() __atomic_thread_fence(__ATOMIC_RELEASE)
 
 /* A load on the fast path. Plain where the compiler then finds the shortest code and a concurrent change of the word is
  * harmless; relaxed under ThreadSanitizer. */

@@ -11,6 +11,7 @@
 #include "cache/magazine.h"
 #include "entry/guard.h"
 #include "entry/profiling.h"
+#include "entry/secured.h"
 #include "entry/slow_path.h"
 #include "learn/learn.h"
 #include "observe/stats.h"
@@ -26,6 +27,7 @@
 
 /* The background thread ends first: memory in the middle of a release is invisible to a trim. */
 bool hak_heap_trim(size_t pad) {
+  if (HAK_SECURE) hak_secured_empty(false);
   hak_background_finish();
   hak_slow_enter(NULL, __builtin_return_address(0));
   hak_after_fork_all();

@@ -33,6 +33,10 @@ void hak_secured_free(void *p, const void *site) {
   if (older != NULL) hak_slow_free(older, site);
 }
 
+void hak_secured_empty(bool close) {
+  for (void *p; (p = hak_quarantine_take(close)) != NULL;) hak_slow_free(hak_secure_leaves(p), NULL);
+}
+
 static void *copy(void *p, size_t have, size_t n, const void *site) {
   void *q = hak_secured_malloc(n, site);
   if (q == NULL) return NULL;
@@ -50,6 +54,7 @@ static void *move(void *p, size_t have, size_t n, const void *site) {
 
 void *hak_secured_realloc(void *p, size_t n, const void *site) {
   if (p == NULL) return hak_secured_malloc(n, site);
+  if (HAK_LIKELY(hak_calls_are_unobserved()) && hak_secure_grow(p, n)) return p;
   if (n == 0) return hak_secured_free(p, site), NULL;
   size_t have = hak_secured_usable(p, site);
   if (hak_calls_are_unobserved() && hak_secure_resize(p, have, n)) return p;

@@ -7,6 +7,7 @@
 #ifndef HAK_ENTRY_SECURED_H
 #define HAK_ENTRY_SECURED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* For n above HAK_SECURE_ZEROED, where the memory below is not known to be zero; or from a slow path. */
@@ -14,6 +15,9 @@ void *hak_secured_malloc(size_t n, const void *site);
 void hak_secured_free(void *p, const void *site);
 void *hak_secured_calloc(size_t count, size_t size, const void *site);
 void *hak_secured_realloc(void *p, size_t n, const void *site);
+
+/* Frees what waits in the calling thread's quarantine; with `close` nothing waits there from now on. */
+void hak_secured_empty(bool close);
 
 /* [bytes] As asked for. */
 size_t hak_secured_usable(const void *p, const void *site);

@@ -15,9 +15,9 @@
 
 #include "cache/magazine.h"
 #include "cache/registry.h"
-#include "entry/fast_path.h"
 #include "entry/guard.h"
 #include "entry/profiling.h"
+#include "entry/secured.h"
 #include "entry/slow_path.h"
 #include "hakmem/hakmem.h"
 #include "learn/learn.h"
@@ -165,7 +165,7 @@ struct hak_context *hak_thread_begin(void) {
 
 static void end_quarantine(void) {
   hak_self.in_allocator = 0;
-  for (void *p; (p = hak_quarantine_take(true)) != NULL;) hak_slow_free(p, NULL);
+  hak_secured_empty(true);
   hak_self.in_allocator = 1;
 }
 

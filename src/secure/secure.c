@@ -33,6 +33,21 @@ static _Noreturn void die(enum hak_error error, const void *p, const void *site)
   hak_die(error, p, hak_is_slab_class(c) ? g_class[c].bytes : 0, site);
 }
 
+void hak_secure_written(const void *p) { die(HAK_ERROR_written, p, NULL); }
+
+/* The slot may have another owner by now. */
+void hak_secure_look_again(const char *p, size_t bytes, uint8_t state) {
+  enum { LOOKS = 4 };
+  size_t n = bytes - (state & HAK_STATE_SLACK) - HAK_SECURE_CANARY;
+  for (int i = 0; i < LOOKS; i++) {
+    hak_fence();
+    if (hak_secure_load(p + n) == hak_secure_canary(p)) return;
+    hak_fence();
+    if (hak_load(hak_state_of(p)) != state) return;
+  }
+  die(HAK_ERROR_overrun, p, NULL);
+}
+
 /* p lies in the range and is no live block. Returns where the layers below know the error better. */
 static void refuse(const void *p, const void *site) {
   if (hak_range_run_of(p) == HAK_NO_UNIT) return;
@@ -78,8 +93,8 @@ static void mark_live(void *p, size_t n, size_t bytes, size_t align) {
   size_t slack = bytes != 0 ? bytes - n - HAK_SECURE_CANARY : SIZE_MAX;
   if (slack >= HAK_STATE_SLACK) write_size(state, n);
   uint8_t aligned = align > 16 ? HAK_STATE_ALIGNED : 0;
-  hak_store(state, (uint8_t)(HAK_STATE_LIVE | aligned | hak_min(slack, HAK_STATE_SLACK)));
   hak_secure_store((char *)p + n, hak_secure_canary(p));
+  hak_store_release(state, (uint8_t)(HAK_STATE_LIVE | aligned | hak_min(slack, HAK_STATE_SLACK)));
 }
 
 /* A slot is zero from its begin to its end, whatever its next owner asks for. */
@@ -106,6 +121,7 @@ static char *last_page(const void *p, size_t bytes) { return (char *)(uintptr_t)
 static void dress_big(char *p, size_t n) {
   size_t bytes = hak_big_bytes(p);
   char *guard = last_page(p, bytes);
+  memset(p + n, 0, (size_t)(guard - p) - n);
   hak_secure_store(p + n, hak_secure_canary(p));
   hak_secure_store(guard - SIZE_BYTES, size_word(p, n));
   hak_os_shut_page(guard);
@@ -143,16 +159,27 @@ static void *undress_in_range(char *p, const void *site) {
   if (!is_live(p)) return refuse(p, site), p;
   size_t n = size_of(p, hak_load(state)), bytes = slot_bytes(p);
   if (!canary_is_whole(p, n)) die(HAK_ERROR_overrun, p, site);
+  if (bytes != 0) hak_secure_look_before(p, bytes);
+  hak_store(state, HAK_STATE_FREED);
+  hak_fence_stores();
   if (bytes != 0) hak_secure_zero(p, n + HAK_SECURE_CANARY);
   else hak_secure_store(p + n, 0);
-  hak_store(state, HAK_STATE_FREED);
-  return bytes != 0 ? hak_quarantine_swap(p, n) : p;
+  return bytes != 0 ? hak_secure_leaves(hak_quarantine_swap(p, n)) : p;
+}
+
+/* True if nothing was written between the canary of a big block and its size. */
+static bool rest_is_zero(const char *p, size_t n, size_t bytes) {
+  if (hak_guarded_holds(p)) return true;
+  for (const char *at = p + n + HAK_SECURE_CANARY; at < last_page(p, bytes) - SIZE_BYTES; at++) {
+    if (*at != 0) return false;
+  }
+  return true;
 }
 
 static void *undress_outside(char *p, const void *site) {
   size_t bytes = bytes_outside(p), n = bytes != 0 ? size_outside(p, bytes) : 0;
   if (bytes == 0) return p;
-  if (n == SIZE_MAX || !canary_is_whole(p, n)) die(HAK_ERROR_overrun, p, site);
+  if (n == SIZE_MAX || !canary_is_whole(p, n) || !rest_is_zero(p, n, bytes)) die(HAK_ERROR_overrun, p, site);
   hak_secure_store(p + n, 0);
   if (!hak_guarded_holds(p)) hak_os_open_page(last_page(p, bytes));
   return p;
@@ -199,8 +226,12 @@ static bool fits(size_t bytes, size_t room) {
 bool hak_secure_resize(void *p, size_t have, size_t n) {
   unsigned c = hak_range_class(p);
   if (!hak_is_slab_class(c) || n > HAK_SECURE_ZEROED || !fits(g_class[c].bytes, hak_secure_room(n))) return false;
-  size_t least = hak_min(have, n), align = hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED ? 32 : 16;
-  hak_libc_memset((char *)p + least, 0, have + HAK_SECURE_CANARY - least);
-  mark_live(p, n, g_class[c].bytes, align);
+  size_t least = hak_min(have, n);
+  uint8_t *state = hak_state_of(p), before = hak_load(state);
+  hak_store(state, HAK_STATE_ZERO); /* a look from the slot behind passes */
+  hak_fence_stores();
+  for (char *at = (char *)p + least; at != (char *)p + have; at++) *at = 0;
+  hak_secure_store((char *)p + have, 0);
+  mark_live(p, n, g_class[c].bytes, before & HAK_STATE_ALIGNED ? 32 : 16);
   return true;
 }

@@ -3,14 +3,18 @@
  *
  * what      A block is dressed before it is handed out, undressed before it is freed:
  *
- *               dress     free? zero? -> state: live, with the requested size; a canary behind the requested bytes
- *               undress   live? canary whole? -> up to 32 KiB: zeroed -> state: freed -> quarantine -> an older block
+ *               dress     free? zero? -> a canary behind the requested bytes; state: live, with the requested size
+ *               undress   live? canary whole, of the slot before too? -> state: freed; zeroed -> quarantine: an older
+ *                         block; still zero?
  *
  *               [ requested bytes ][ canary 8 B ][ rest of the class: zero ]
  *               a big block:  [ requested bytes ][ canary 8 B ][ rest ][ size 8 B ][ page that no access reaches ]
  *
  * owner     A block is the caller's; its state (tables/state.h) changes with it.
  * locks     None. The program's bytes are touched, so no lock may be held.
+ * orders    A canary is written before its state says live and cleared after that, as the owner of the slot behind
+ *           reads both. Between the two readings of a state the block may have been freed and taken again: then its
+ *           canary is whole by the second look.
  * hot path  hak_secure_dress and hak_secure_undress.
  * failure   A block that fails a check ends the program with a line that names the error (os/errors.def).
  * not here  Random places, guard pages between regions: src/blocks, src/runs. What each check stops: docs/security.md.
@@ -55,12 +59,15 @@ HAK_INLINE size_t hak_secure_room(size_t n) {
 void hak_secure_dress_any(void *p, size_t n, size_t align);
 void *hak_secure_undress_any(void *p, const void *site);
 
+/* 16 bytes, which x86-64 and AArch64 load and store by one instruction. */
+typedef uint64_t hak_secure_pair __attribute__((vector_size(16), may_alias));
+
 /* True if `bytes` bytes, a multiple of 16, are zero. p is a multiple of 16. */
 HAK_INLINE bool hak_secure_is_zero(const void *p, size_t bytes) {
-  const uint64_t *word = (const uint64_t *)p, *end = word + bytes / 8;
-  uint64_t seen = 0;
-  for (; word != end; word += 2) seen |= word[0] | word[1];
-  return seen == 0;
+  const hak_secure_pair *pair = (const hak_secure_pair *)p, *end = pair + bytes / 16;
+  hak_secure_pair seen = {0, 0};
+  for (; pair != end; pair++) seen |= *pair;
+  return (seen[0] | seen[1]) == 0;
 }
 
 /* Zeroes `bytes` bytes, rounded up to 16. p is a multiple of 16. */
@@ -70,9 +77,9 @@ HAK_INLINE void hak_secure_zero(void *p, size_t bytes) {
     hak_libc_memset(p, 0, hak_round_up(bytes, 16));
     return;
   }
-  uint64_t *word = (uint64_t *)p, *end = word + (bytes + 15) / 16 * 2;
-  for (; word != end; word += 2) {
-    word[0] = word[1] = 0;
+  hak_secure_pair *pair = (hak_secure_pair *)p, *end = pair + (bytes + 15) / 16;
+  for (; pair != end; pair++) {
+    *pair = (hak_secure_pair){0, 0};
     __asm__ volatile("" : : : "memory"); /* no call of memset */
   }
 }
@@ -99,12 +106,37 @@ HAK_INLINE void hak_secure_dress(void *p, size_t n, size_t align) {
     uint8_t *state = hak_state_of(p), before = hak_load(state);
     bool zero = before == HAK_STATE_ZERO || (before == HAK_STATE_FREED && hak_secure_is_zero(p, bytes));
     if (HAK_LIKELY(slack < HAK_STATE_SLACK && zero)) {
-      hak_store(state, (uint8_t)(HAK_STATE_LIVE | slack));
       hak_secure_store((char *)p + n, hak_secure_canary(p));
+      hak_store_release(state, (uint8_t)(HAK_STATE_LIVE | slack));
       return;
     }
   }
   hak_secure_dress_any(p, n, align);
+}
+
+/* Ends the program: the block was written to while it was free, or beside. */
+__attribute__((noreturn)) void hak_secure_written(const void *p);
+void hak_secure_look_again(const char *p, size_t bytes, uint8_t state);
+
+/* p, a slot of `bytes` bytes, is about to be freed: checks the canary of the slot before. */
+HAK_INLINE void hak_secure_look_before(const void *p, size_t bytes) {
+  const char *before = (const char *)p - bytes;
+  if (HAK_UNLIKELY(hak_secure_class(before) != hak_secure_class(p))) return; /* p begins its slab */
+  uint8_t state = hak_load_acquire(hak_state_of(before));
+  size_t slack = state & HAK_STATE_SLACK;
+  if (state < HAK_STATE_LIVE || slack == HAK_STATE_SLACK) return;
+  uint64_t canary = hak_secure_load(before + bytes - slack - HAK_SECURE_CANARY);
+  if (HAK_UNLIKELY(canary != hak_secure_canary(before))) hak_secure_look_again(before, bytes, state);
+}
+
+/* A block leaves the quarantine: its first line, at most, is looked at. */
+HAK_INLINE void *hak_secure_leaves(void *p) {
+  enum { LINE = 64 };
+  if (HAK_UNLIKELY(p == NULL)) return NULL;
+  unsigned c = hak_secure_class(p);
+  bool zero = HAK_UNLIKELY(c == 0) || hak_secure_is_zero(p, hak_min(g_class[c].bytes, LINE));
+  if (HAK_UNLIKELY(!zero)) hak_secure_written(p);
+  return p;
 }
 
 /* Ends the life of the block at p. Returns the block to be freed in its stead: p, an older one, or NULL. A pointer that
@@ -115,11 +147,13 @@ HAK_INLINE void *hak_secure_undress(void *p, const void *site) {
     uint8_t *state = hak_state_of(p), now = hak_load(state);
     unsigned slack = now & HAK_STATE_SLACK;
     if (HAK_LIKELY(now >= HAK_STATE_LIVE && slack != HAK_STATE_SLACK)) {
-      size_t n = g_class[c].bytes - slack - HAK_SECURE_CANARY;
+      size_t bytes = g_class[c].bytes, n = bytes - slack - HAK_SECURE_CANARY;
       if (HAK_LIKELY(n <= HAK_SECURE_BRIEF && hak_secure_load((char *)p + n) == hak_secure_canary(p))) {
-        hak_secure_zero(p, n + HAK_SECURE_CANARY);
+        hak_secure_look_before(p, bytes);
         hak_store(state, HAK_STATE_FREED);
-        return hak_quarantine_swap(p, n);
+        hak_fence_stores();
+        hak_secure_zero(p, n + HAK_SECURE_CANARY);
+        return hak_secure_leaves(hak_quarantine_swap(p, n));
       }
     }
   }
@@ -135,5 +169,21 @@ void hak_secure_expect(const void *p, size_t n, size_t align, const void *site);
 
 /* A live block of `have` bytes becomes one of n bytes where it is, if its class is right for that. */
 bool hak_secure_resize(void *p, size_t have, size_t n);
+
+/* The same for a brief block that grows, in one step. False: it is none, does not fit, or is wrong. */
+HAK_INLINE bool hak_secure_grow(void *p, size_t n) {
+  unsigned c = hak_secure_class(p);
+  if (HAK_UNLIKELY(c == 0 || (uintptr_t)p % 16 != 0 || n > HAK_SECURE_BRIEF)) return false;
+  uint8_t *state = hak_state_of(p), before = hak_load(state);
+  size_t slack = before & HAK_STATE_SLACK, room = g_class[c].bytes - HAK_SECURE_CANARY, have = room - slack;
+  if (before < HAK_STATE_LIVE || slack == HAK_STATE_SLACK || n > room || n < have) return false;
+  if (HAK_UNLIKELY(hak_secure_load((char *)p + have) != hak_secure_canary(p))) return false;
+  hak_store(state, HAK_STATE_ZERO); /* a look from the slot behind passes */
+  hak_fence_stores();
+  hak_secure_store((char *)p + have, 0);
+  hak_secure_store((char *)p + n, hak_secure_canary(p));
+  hak_store_release(state, (uint8_t)((before & ~(unsigned)HAK_STATE_SLACK) | (room - n)));
+  return true;
+}
 
 #endif
