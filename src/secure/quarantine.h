@@ -15,6 +15,7 @@
 #ifndef HAK_SECURE_QUARANTINE_H
 #define HAK_SECURE_QUARANTINE_H
 
+#include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ enum {
   HAK_QUARANTINE_ALL = HAK_QUARANTINE_SMALL + HAK_QUARANTINE_MIDDLE
 };
 
+static_assert(HAK_QUARANTINE_SMALL == 1 << 7, "the highest 7 bits of a random number");
+
 struct hak_quarantine {
   uint64_t chance; /* 0: closed, blocks do not wait */
   uint64_t block[HAK_QUARANTINE_ALL];
@@ -41,12 +44,8 @@ void hak_quarantine_open(void);
 /* Takes a block out; NULL: none is left, and with `close` none comes. */
 void *hak_quarantine_take(bool close);
 
-/* Xorshift of 64 bits (Marsaglia, 2003). */
-HAK_INLINE uint64_t hak_quarantine_next(uint64_t x) {
-  x ^= x << 13;
-  x ^= x >> 7;
-  return x ^ x << 17;
-}
+/* Linear congruential, of 64 bits (Knuth, The Art of Computer Programming 2, 3.3.4): the highest bits are the best. */
+HAK_INLINE uint64_t hak_quarantine_next(uint64_t x) { return x * 6364136223846793005u + 1442695040888963407u; }
 
 /* The block of n bytes waits; returns the block to be freed: an older one, p, or NULL. */
 HAK_INLINE void *hak_quarantine_swap(void *p, size_t n) {
@@ -55,7 +54,7 @@ HAK_INLINE void *hak_quarantine_swap(void *p, size_t n) {
   if (HAK_UNLIKELY(q->chance == 0)) hak_quarantine_open();
   if (HAK_UNLIKELY(q->chance == 0)) return p;
   uint64_t chance = q->chance = hak_quarantine_next(q->chance);
-  size_t small = chance >> 32 & (HAK_QUARANTINE_SMALL - 1);
+  size_t small = chance >> 57;
   size_t i = HAK_LIKELY(n <= HAK_QUARANTINE_SMALL_MAX) ? small : HAK_QUARANTINE_SMALL + small % HAK_QUARANTINE_MIDDLE;
   return (void *)(uintptr_t)hak_arch_exchange_own(&q->block[i], (uintptr_t)p);
 }

@@ -121,7 +121,7 @@ void hak_secure_look_again(const char *p, size_t bytes, uint8_t state);
 /* p, a slot of `bytes` bytes, is about to be freed: checks the canary of the slot before. */
 HAK_INLINE void hak_secure_look_before(const void *p, size_t bytes) {
   const char *before = (const char *)p - bytes;
-  if (HAK_UNLIKELY(hak_secure_class(before) != hak_secure_class(p))) return; /* p begins its slab */
+  if (HAK_UNLIKELY(((uintptr_t)before ^ (uintptr_t)p) >> HAK_UNIT_SHIFT != 0)) return; /* p may begin its slab */
   uint8_t state = hak_load_acquire(hak_state_of(before));
   size_t slack = state & HAK_STATE_SLACK;
   if (state < HAK_STATE_LIVE || slack == HAK_STATE_SLACK) return;
@@ -129,13 +129,9 @@ HAK_INLINE void hak_secure_look_before(const void *p, size_t bytes) {
   if (HAK_UNLIKELY(canary != hak_secure_canary(before))) hak_secure_look_again(before, bytes, state);
 }
 
-/* A block leaves the quarantine: its first line, at most, is looked at. */
+/* A block leaves the quarantine: its first 16 bytes are looked at, all others when it is handed out. */
 HAK_INLINE void *hak_secure_leaves(void *p) {
-  enum { LINE = 64 };
-  if (HAK_UNLIKELY(p == NULL)) return NULL;
-  unsigned c = hak_secure_class(p);
-  bool zero = HAK_UNLIKELY(c == 0) || hak_secure_is_zero(p, hak_min(g_class[c].bytes, LINE));
-  if (HAK_UNLIKELY(!zero)) hak_secure_written(p);
+  if (HAK_LIKELY(p != NULL) && HAK_UNLIKELY(!hak_secure_is_zero(p, 16))) hak_secure_written(p);
   return p;
 }
 
