@@ -191,6 +191,7 @@ void write_16_bytes_before() {
 void write_behind_a_large_block() {
   char *p = take(kLarge);
   hidden(p)[malloc_usable_size(p) + 8] = kSecret;
+  drop(p);
 }
 
 void write_before_and_free() {

@@ -52,7 +52,7 @@ HAK_INLINE uint64_t hak_secure_canary(const void *p) { return (((uintptr_t)p ^ g
 /* [bytes] To be asked of the layers below for a request of n bytes; a size that no process has stays one. */
 size_t hak_secure_long_room(size_t n);
 HAK_INLINE size_t hak_secure_room(size_t n) {
-  return HAK_LIKELY(n <= HAK_RUN_MAX - HAK_SECURE_CANARY) ? n + HAK_SECURE_CANARY : hak_secure_long_room(n);
+  return HAK_LIKELY(n < HAK_RUN_MAX - HAK_SECURE_CANARY) ? n + HAK_SECURE_CANARY : hak_secure_long_room(n);
 }
 
 /* For blocks, and errors, that the inline functions leave. */
