@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* quarantine.c: freed blocks that wait for their next use: see quarantine.h.
+/* quarantine.c: freed blocks that wait for their next use.
+ *
+ * what      Opens, empties and closes a thread's quarantine; the exchange is inlined (quarantine.h).
  */
 #include "secure/quarantine.h"
 

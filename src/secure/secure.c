@@ -49,7 +49,7 @@ void hak_secure_look_again(const char *p, size_t bytes, uint8_t state) {
 }
 
 /* p lies in the range and is no live block. Returns where the layers below know the error better. */
-static void refuse(const void *p, const void *site) {
+static void refuse_pointer(const void *p, const void *site) {
   if (hak_range_run_of(p) == HAK_NO_UNIT) return;
   bool begins = (uintptr_t)p % 16 == 0, freed = begins && hak_load(hak_state_of(p)) == HAK_STATE_FREED;
   die(freed ? HAK_ERROR_double_free : HAK_ERROR_interior, p, site);
@@ -156,10 +156,10 @@ static bool canary_is_whole(const char *p, size_t n) { return hak_secure_load(p 
 
 static void *undress_in_range(char *p, const void *site) {
   uint8_t *state = hak_state_of(p);
-  if (!is_live(p)) return refuse(p, site), p;
+  if (!is_live(p)) return refuse_pointer(p, site), p;
   size_t n = size_of(p, hak_load(state)), bytes = slot_bytes(p);
   if (!canary_is_whole(p, n)) die(HAK_ERROR_overrun, p, site);
-  if (bytes != 0) hak_secure_look_before(p, bytes);
+  if (bytes != 0 && bytes <= HAK_SMALL_MAX) hak_secure_look_before(p, bytes);
   hak_store(state, HAK_STATE_FREED);
   hak_fence_stores();
   if (bytes != 0) hak_secure_zero(p, n + HAK_SECURE_CANARY);
@@ -194,7 +194,7 @@ void *hak_secure_undress_any(void *p, const void *site) {
 
 size_t hak_secure_bytes(const void *p, const void *site) {
   if (p == NULL) return 0;
-  if (is_in_range(p) && !is_live(p)) refuse(p, site);
+  if (is_in_range(p) && !is_live(p)) refuse_pointer(p, site);
   if (is_in_range(p)) return is_live(p) ? size_of(p, hak_load(hak_state_of(p))) : SIZE_MAX;
   size_t bytes = bytes_outside(p), n = bytes != 0 ? size_outside(p, bytes) : SIZE_MAX;
   if (bytes != 0 && n == SIZE_MAX) die(HAK_ERROR_overrun, p, site);
@@ -217,7 +217,7 @@ void hak_secure_expect(const void *p, size_t n, size_t align, const void *site) 
 /* ---- resize ---- */
 
 /* An eighth may be left over: programs shrink buffers to save memory. */
-static bool fits(size_t bytes, size_t room) {
+static bool suits_slot(size_t bytes, size_t room) {
   enum { SPARE_SHIFT = 3 };
   if (room > bytes) return false;
   return bytes - room <= bytes >> SPARE_SHIFT || g_class[hak_class_of(room)].bytes == bytes;
@@ -225,7 +225,7 @@ static bool fits(size_t bytes, size_t room) {
 
 bool hak_secure_resize(void *p, size_t have, size_t n) {
   unsigned c = hak_range_class(p);
-  if (!hak_is_slab_class(c) || n > HAK_SECURE_ZEROED || !fits(g_class[c].bytes, hak_secure_room(n))) return false;
+  if (!hak_is_slab_class(c) || n > HAK_SECURE_ZEROED || !suits_slot(g_class[c].bytes, hak_secure_room(n))) return false;
   size_t least = hak_min(have, n);
   uint8_t *state = hak_state_of(p), before = hak_load(state);
   hak_store(state, HAK_STATE_ZERO); /* a look from the slot behind passes */

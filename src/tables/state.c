@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* state.c: a byte of state for every 16 bytes of the range: see state.h.
+/* state.c: a byte of state for every 16 bytes of the range.
+ *
+ * what      Chooses the table's place and maps it as the range grows; see state.h for the drawing.
  */
 #include "tables/state.h"
 
