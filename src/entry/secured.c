@@ -45,10 +45,12 @@ static void *copy(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-/* Runs and big blocks: their pages may move. */
+/* Runs and big blocks: their pages may move. A run that grew shows nothing of the past; new pages of a big block are zero. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
-  void *q = hak_slow_realloc(hak_secure_undress(p, site), hak_secure_room(n), site);
+  size_t room = hak_secure_room_moved(p, n);
+  void *q = hak_slow_realloc(hak_secure_undress(p, site), room, site);
   if (q == NULL) hak_secure_dress(p, have, 16);
+  if (q != NULL && n > have && hak_secure_is_in_range(q)) hak_libc_memset((char *)q + have, 0, n - have);
   return hak_front_dress(q, n, 16);
 }
 

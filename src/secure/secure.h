@@ -55,6 +55,12 @@ HAK_INLINE size_t hak_secure_room(size_t n) {
   return HAK_LIKELY(n < HAK_RUN_MAX - HAK_SECURE_CANARY) ? n + HAK_SECURE_CANARY : hak_secure_long_room(n);
 }
 
+/* True if p lies where slabs and runs do: no big or guarded block. */
+bool hak_secure_is_in_range(const void *p);
+
+/* As hak_secure_room, where the block at p becomes one of n bytes: a big block that shrinks may stay one. */
+size_t hak_secure_room_moved(const void *p, size_t n);
+
 /* For blocks, and errors, that the inline functions leave. */
 void hak_secure_dress_any(void *p, size_t n, size_t align);
 void *hak_secure_undress_any(void *p, const void *site);
