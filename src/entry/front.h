@@ -48,6 +48,7 @@ HAK_INLINE void *hak_front_alloc_at(size_t n, const void *site) {
 HAK_INLINE void hak_front_free(void *p) {
   void *ends = HAK_SECURE ? hak_secure_undress(p, __builtin_return_address(0)) : p;
   if (!HAK_SECURE || HAK_LIKELY(ends != NULL)) hak_fast_free(ends);
+  else hak_secured_note_free(p, __builtin_return_address(0));
 }
 
 HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {

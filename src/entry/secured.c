@@ -31,10 +31,21 @@ size_t hak_secured_usable(const void *p, const void *site) {
 void hak_secured_free(void *p, const void *site) {
   void *older = hak_secure_undress(p, site);
   if (older != NULL) hak_slow_free(older, site);
+  else hak_secured_note_free(p, site);
 }
 
+void hak_secured_note_free(void *p, const void *site) {
+  if (p == NULL) hak_slow_free(NULL, site);
+  else if (hak_calls_are_observed()) hak_slow_note(HAK_COUNTER_free_magazine);
+}
+
+/* Each was counted when it began to wait. A trace has them here. */
 void hak_secured_empty(bool close) {
-  for (void *p; (p = hak_quarantine_take(close)) != NULL;) hak_slow_free(hak_secure_leaves(p), NULL);
+  for (void *p; (p = hak_quarantine_take(close)) != NULL;) {
+    hak_secure_leaves(p);
+    if (hak_calls_are_traced()) hak_slow_free(p, NULL);
+    else hak_untraced_free(p, NULL, false);
+  }
 }
 
 static void *copy(void *p, size_t have, size_t n, const void *site) {
