@@ -19,7 +19,7 @@ endif()
 set(HAK_LAYERS base os tables retain runs blocks record cache observe reclaim secure ${hak_learn_layer} entry api)
 set(hak_override_files "/src/api/(malloc|derived|new)[.]")
 set(hak_preload_files "/src/api/(next|process|dlopen)[.]")
-set(hak_secure_files "/src/(secure/|tables/state[.]|entry/secured[.])")
+set(hak_secure_files "/src/(secure/|os/(chance|guard|seal)[.]|tables/(state|apart)[.]|runs/guards[.]|entry/secured[.])")
 
 # Code that runs once or seldom is built for size.
 set(HAK_SMALL base/str os/die os/file os/own_file os/trusted os/complain os/thread

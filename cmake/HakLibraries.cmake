@@ -27,13 +27,32 @@ if(script MATCHES "\n=+\n(.*\n  [.]text +:\n  {\n)(.*)\n=+\n")
   list(APPEND HAK_LINK -Wl,--script=${HAK_SCRIPT})
 endif()
 
+# The secure library has the same script with sealed.ld in front of `.data1`. Other linkers insert it themselves.
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/sealed.ld)
+file(READ ${CMAKE_CURRENT_LIST_DIR}/sealed.ld sealed)
+set(HAK_SECURE_SCRIPT ${PROJECT_BINARY_DIR}/hakmem-secure.ld)
+if(HAK_SCRIPT)
+  file(READ ${HAK_SCRIPT} script)
+  string(REPLACE "\n  .data1 " "\n${sealed}\n  .data1 " script "${script}")
+  file(CONFIGURE OUTPUT ${HAK_SECURE_SCRIPT} CONTENT "${script}" @ONLY)
+else()
+  file(CONFIGURE OUTPUT ${HAK_SECURE_SCRIPT} CONTENT "SECTIONS {\n${sealed}}\nINSERT AFTER .data;\n" @ONLY)
+endif()
+set(HAK_SECURE_LINK ${HAK_LINK})
+list(FILTER HAK_SECURE_LINK EXCLUDE REGEX "--script=")
+list(APPEND HAK_SECURE_LINK -Wl,--script=${HAK_SECURE_SCRIPT})
+
 # Never unloaded (threads and exit handlers may still be inside), every name bound at load, no undefined symbol left.
 # The pages that a tiny process maps and touches are few: headers, code and constants in one segment, code that every
 # process runs side by side (order.ld), data that every process touches likewise (HAK_TABLE and HAK_RARE in
 # base/bits.h), no start files: these run at the exit of a library that can be unloaded.
 function(hak_shared_library target name export_name)
   hak_library(${target} SHARED ${name} ${export_name} ${ARGN})
-  target_link_options(${target} PRIVATE ${HAK_LINK} -Wl,--no-undefined -Wl,--as-needed
+  set(link ${HAK_LINK})
+  if(export_name STREQUAL "secure")
+    set(link ${HAK_SECURE_LINK})
+  endif()
+  target_link_options(${target} PRIVATE ${link} -Wl,--no-undefined -Wl,--as-needed
     -nostartfiles -Wl,--defsym=__dso_handle=g_fork -Wl,--version-script=${HAK_VERSIONS})
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS ${HAK_SCRIPT} ${HAK_VERSIONS})
 endfunction()
@@ -51,6 +70,7 @@ if(NOT HAK_SANITIZE)
   hak_shared_library(hakmem_dl hakmem-dl dl ${HAK_OBJECTS_dl})
 
   hak_shared_library(hakmem_secure hakmem-secure secure ${HAK_OBJECTS_secure} ${HAK_OBJECTS_secure_override})
+  set_property(TARGET hakmem_secure APPEND PROPERTY LINK_DEPENDS ${HAK_SECURE_SCRIPT})
   set_target_properties(hakmem_secure PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
   list(APPEND HAK_LIBRARIES hakmem hakmem_override hakmem_dl hakmem_secure)
 endif()

@@ -124,8 +124,8 @@ HAK_EXPORT void hak_set_oom_handler(hak_oom_handler handler, void *argument) { h
 HAK_EXPORT int hak_profile_start(size_t bytes) {
   if (bytes > HAK_PROFILE_BYTES_MAX) return EINVAL;
   hak_process_start();
-  if (bytes != 0) hak_store(&g_settings.profile_bytes, bytes);
-  hak_store(&g_settings.profile, 1);
+  if (bytes != 0) hak_setting_put(profile_bytes, bytes);
+  hak_setting_put(profile, 1);
   hak_account_own_samples();
   hak_heap_settings_changed();
   return 0;
@@ -133,7 +133,7 @@ HAK_EXPORT int hak_profile_start(size_t bytes) {
 
 HAK_EXPORT void hak_profile_stop(void) {
   hak_process_start();
-  hak_store(&g_settings.profile, 0);
+  hak_setting_put(profile, 0);
   hak_account_own_samples();
   hak_heap_settings_changed();
 }
@@ -152,15 +152,15 @@ HAK_EXPORT int hak_set(const char *name, const char *value) {
   int error = hak_settings_set(name, value, false);
   if (error == 0 && hak_strcmp(name, "profile") == 0) hak_account_own_samples();
   if (error == 0) error = hak_heap_settings_changed();
-  if (error == ENOTSUP) hak_store(&g_settings.mode, mode); /* refused: the mode stays, off as well as baseline */
+  if (error == ENOTSUP) hak_setting_put(mode, mode); /* refused: the mode stays, off as well as baseline */
   return error;
 }
 
 HAK_EXPORT int hak_set_limit(size_t soft, size_t hard) {
   bool fits = soft <= HAK_LIMIT_MAX && hard <= HAK_LIMIT_MAX;
   if (!fits || (hard != 0 && hard < soft)) return EINVAL;
-  hak_store(&g_settings.soft_limit, soft);
-  hak_store(&g_settings.hard_limit, hard);
+  hak_setting_put(soft_limit, soft);
+  hak_setting_put(hard_limit, hard);
   hak_heap_settings_changed();
   return 0;
 }

@@ -16,8 +16,9 @@
 
 #include "os/lookup.h"
 #include "os/os.h"
+#include "os/seal.h"
 
-struct hak_next g_next;
+HAK_SEALED struct hak_next g_next;
 
 /* ---- replacements for functions that were not found ---- */
 
@@ -61,10 +62,22 @@ static void find_next(void *cell, const char *name, hak_lookup_function *lookup,
   hak_store((void **)cell, is_it ? found : instead);
 }
 
+/* Where nothing can be stored any more (seccomp's strict mode), no function of these can be called either. */
+static void keep_next(const struct hak_next *own) {
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) g_next = *own;
+  hak_reseal(seal);
+}
+
+/* The secure flavour looks up before it unseals: libc's loader has locks, and may allocate. */
 void hak_next_find(void) {
   hak_lookup_function *lookup = hak_lookup();
-#define NEXT_FIND(name, result, parameters, instead) find_next(&g_next.name, #name, lookup, (void *)(instead));
+  struct hak_next own = {.found = false}, *next = HAK_SECURE ? &own : &g_next;
+#define NEXT_FIND(name, result, parameters, instead) find_next(&next->name, #name, lookup, (void *)(instead));
   HAK_NEXT_NAMES(NEXT_FIND)
 #undef NEXT_FIND
-  hak_store_release(&g_next.found, true);
+  if (HAK_SECURE) keep_next(&own);
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) hak_store_release(&g_next.found, true);
+  hak_reseal(seal);
 }

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/bytes.h"
+#include "base/config.h"
 
 #define HAK_LIKELY(x) __builtin_expect(!!(x), 1)
 #define HAK_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -33,6 +34,15 @@
 #define HAK_RARE __attribute__((section(".bss.unlikely")))
 /* On constants that contain no addresses: placed behind the constants that a small process reads. */
 #define HAK_RARE_CONSTANT __attribute__((section(".rodata.unlikely")))
+/* On data that does not change after the start of the process: read-only from then on in the secure flavour. A later
+ * store stands between hak_unseal and hak_reseal (os/seal.h). */
+#if HAK_SECURE
+#define HAK_SEALED __attribute__((section(".sealed")))
+#define HAK_SEALED_OR_RARE HAK_SEALED
+#else
+#define HAK_SEALED
+#define HAK_SEALED_OR_RARE HAK_RARE
+#endif
 
 HAK_INLINE bool hak_is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }
 

@@ -12,6 +12,7 @@
  *           forgotten: a fork while another thread is inside can leak a block, never hand a block out twice.
  * not here  Empty pages inside slabs: slab_purge.c.
  */
+#include "blocks/slab_chance.h"
 #include "blocks/slab_internal.h"
 #include "retain/rent.h"
 #include "runs/runs.h"
@@ -69,6 +70,7 @@ static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c, s
   struct hak_unit *s = hak_slab_set_up(c, &clean, opened, &bitmap);
   if (s == NULL) return NULL;
   if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
+  if (HAK_SECURE) hak_chance_stir();
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
   hak_store(&s->swept, 0);
   hak_range_set_class(hak_range_index(s), class->units, c);
@@ -123,7 +125,8 @@ void hak_slab_lock(struct hak_slab_class *k, unsigned c) {
 
 static struct hak_unit *take_partial_locked(struct hak_slab_class *k) {
   if (k->filled == 0) return NULL;
-  struct hak_unit *s = hak_range_entry(k->first[hak_lowest_bit(k->filled)]);
+  uint32_t u = k->first[hak_lowest_bit(k->filled)];
+  struct hak_unit *s = hak_range_entry(HAK_SECURE ? hak_slab_any_of(u) : u);
   unlink_slab(k, s);
   if (s->free == g_class[s->size_class].slots) k->empties--;
   return s;
@@ -162,13 +165,19 @@ static size_t take_word_slots(struct hak_unit *s, unsigned w, char *slots, size_
   return n;
 }
 
-/* Moves up to `want` free slots, lowest first, to out[-1], out[-2] ... while steps remain; returns the number. */
+/* Moves up to `want` free slots of a random word, or of the lowest, to out[-1], out[-2] ...; returns the number. */
+HAK_INLINE size_t take_some_slots(struct hak_unit *s, char *slots, size_t bytes, void **out, size_t want) {
+  if (!HAK_SECURE) return take_word_slots(s, hak_lowest_bit(s->summary), slots, bytes, out, want);
+  return hak_slab_take_turned(s, hak_slab_any_word(s, &g_class[s->size_class]), bytes, out, want);
+}
+
+/* Moves up to `want` free slots to out[-1], out[-2] ... while steps remain; returns the number. */
 static size_t take_slots(struct hak_unit *s, void **out, size_t want, int *steps) {
   hak_store(&s->swept, 0); /* `free` may come to equal the count at the last sweep, but with different pages free */
   char *slots = hak_range_address(hak_range_index(s));
   size_t bytes = g_class[s->size_class].bytes, n = 0;
   for (; n < want && s->summary != 0 && *steps > 0; *steps -= WORD_STEPS) {
-    n += take_word_slots(s, hak_lowest_bit(s->summary), slots, bytes, out - n, want - n);
+    n += take_some_slots(s, slots, bytes, out - n, want - n);
   }
   hak_store(&s->free, (uint16_t)(s->free - n));
   hak_store(&s->filler, hak_slab_filler());
@@ -213,6 +222,7 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   hak_lock_drop(&k->lock);
   if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, &opened);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
+  if (HAK_SECURE) hak_chance_shuffle(out, n);
   return n;
 }
 

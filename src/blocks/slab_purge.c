@@ -255,9 +255,24 @@ static uint64_t pages_under(const struct hak_unit *s, const void *from, size_t b
   return page_bits(first, last - first + 1);
 }
 
+/* Slots taken at random: each block's pages. */
+static HAK_NOINLINE uint64_t pages_under_each(const struct hak_unit *s, void *const *out, size_t n) {
+  uintptr_t start = (uintptr_t)hak_range_address(hak_range_index(s));
+  size_t bytes = g_class[s->size_class].bytes, longest = hak_os_page_bytes();
+  unsigned shift = page_shift();
+  uint64_t pages = 0;
+  for (size_t i = 0; i < n && bytes > longest; i++) pages |= pages_under(s, out[i], bytes);
+  for (size_t i = 0; i < n && bytes <= longest; i++) { /* on one page, or on two */
+    uintptr_t offset = (uintptr_t)out[i] - start;
+    pages |= (uint64_t)1 << (offset >> shift) | (uint64_t)1 << ((offset + bytes - 1) >> shift);
+  }
+  return pages;
+}
+
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
   size_t stretch = (size_t)((uintptr_t)out[0] - (uintptr_t)out[n - 1]) + g_class[s->size_class].bytes;
   uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill takes every free slot in this stretch */
+  if (HAK_SECURE) used = pages_under_each(s, out, n) & s->empty;
   if (used != 0) hak_slab_use_pages(s, used);
   if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
   hak_count(HAK_COUNTER_hole_again, (uint64_t)__builtin_popcountll(used));

@@ -68,6 +68,10 @@ bool hak_mallopt_top_pad(int value) {
 bool hak_mallopt_mmap_threshold(int value) {
   uint64_t threshold = value < 0 ? INT64_MAX : hak_max((uint64_t)value, THRESHOLD_LEAST);
   bool held = hak_load(&g_mallopt.threshold) != 0;
+  if (HAK_SECURE && !held) {
+    hak_setting_put(big_threshold, threshold);
+    return true;
+  }
   hak_store(held ? &g_mallopt.threshold : &g_settings.big_threshold, threshold);
   return true;
 }
@@ -76,10 +80,10 @@ bool hak_mallopt_mmap_max(int value) {
   uint64_t before = hak_load(&g_mallopt.threshold);
   if (value == 0 && before == 0) {
     hak_store(&g_mallopt.threshold, hak_setting(big_threshold));
-    hak_store(&g_settings.big_threshold, INT64_MAX);
+    hak_setting_put(big_threshold, INT64_MAX);
   }
   if (value != 0 && before != 0) {
-    hak_store(&g_settings.big_threshold, before);
+    hak_setting_put(big_threshold, before);
     hak_store(&g_mallopt.threshold, 0);
   }
   return true;

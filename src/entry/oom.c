@@ -3,7 +3,7 @@
  *
  * what      See oom.h. Handler and argument are stored in the unused of two places, then the place is published: a fork
  *           in the middle leaves the earlier pair in the child.
- * owner     g_oom.
+ * owner     g_oom, g_oom_pairs.
  * locks     g_oom.lock, not held while the handler runs.
  */
 #include "entry/oom.h"
@@ -12,6 +12,7 @@
 
 #include "entry/sampled.h"
 #include "os/lock.h"
+#include "os/seal.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
 
@@ -22,21 +23,28 @@ struct pair {
 
 static HAK_RARE struct {
   struct hak_lock lock;
+} g_oom;
+
+static HAK_SEALED_OR_RARE struct {
   uint64_t used; /* index of the pair in use */
   struct pair pair[2];
-} g_oom;
+} g_oom_pairs;
 
 void hak_oom_set(hak_oom_handler handler, void *argument) {
   hak_lock_take(&g_oom.lock);
-  uint64_t next = 1 - hak_load(&g_oom.used);
-  g_oom.pair[next] = (struct pair){handler, argument};
-  hak_store_release(&g_oom.used, next);
+  uint64_t next = 1 - hak_load(&g_oom_pairs.used);
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) {
+    g_oom_pairs.pair[next] = (struct pair){handler, argument};
+    hak_store_release(&g_oom_pairs.used, next);
+  }
+  hak_reseal(seal);
   hak_lock_drop(&g_oom.lock);
 }
 
 static struct pair pair_in_use(void) {
   hak_lock_take(&g_oom.lock);
-  struct pair pair = g_oom.pair[hak_load(&g_oom.used)];
+  struct pair pair = g_oom_pairs.pair[hak_load(&g_oom_pairs.used)];
   hak_lock_drop(&g_oom.lock);
   return pair;
 }

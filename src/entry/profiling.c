@@ -33,7 +33,7 @@ static HAK_RARE struct {
 } g_profiling;
 
 void hak_profiling_settle(void) {
-  if (g_settings.profile_file != NULL || g_settings.profile_table != NULL) hak_store(&g_settings.profile, 1);
+  if (g_settings.profile_file != NULL || g_settings.profile_table != NULL) hak_setting_put(profile, 1);
   if (hak_setting(profile) != 0) hak_samples_begin_whole();
   if (g_settings.profile_table != NULL) hak_samples_file_start(g_settings.profile_table);
 }

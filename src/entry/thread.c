@@ -31,6 +31,7 @@
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/seal.h"
 #include "os/self.h"
 #include "os/thread.h"
 #include "reclaim/background_thread.h"
@@ -52,10 +53,13 @@ HAK_LAYOUT_COMES_ALONG();
 static struct {
   struct hak_lock lock;
   bool begun; /* the first block was requested */
-  void (*also)(void);
   bool asked_for_key, have_key, hooked;
   pthread_key_t key;
 } g_thread;
+
+typedef void at_first_block(void);
+
+static HAK_SEALED at_first_block *g_also; /* called with the first block */
 
 static void thread_exits(void *context);
 
@@ -132,13 +136,18 @@ static void begin_process(void) {
   if (first) begin_process_locked();
   hak_lock_drop(&g_thread.lock);
   hak_self.in_allocator = 0;
-  if (first && g_thread.also != NULL && hak_self_is_on_first_stack(__builtin_frame_address(0))) g_thread.also();
+  if (first && g_also != NULL && hak_self_is_on_first_stack(__builtin_frame_address(0))) g_also();
   hak_self.in_allocator = 1;
 }
 
 void hak_process_at_first_block(void (*also)(void)) {
-  if (g_thread.begun) also();
-  else g_thread.also = also;
+  if (g_thread.begun) {
+    also();
+    return;
+  }
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) g_also = also;
+  hak_reseal(seal);
 }
 
 /* Usually called by the second thread that allocates, which holds no lock of libc when it starts. */
@@ -163,8 +172,7 @@ struct hak_context *hak_thread_begin(void) {
   return x;
 }
 
-/* The condition stands here, too: without optimisation the call would be in libraries that have no such function. */
-static void end_quarantine(void) {
+HAK_INLINE void end_quarantine(void) {
   hak_self.in_allocator = 0;
   if (HAK_SECURE) hak_secured_empty(true);
   hak_self.in_allocator = 1;
@@ -185,6 +193,12 @@ static void thread_exits(void *context) {
   hak_slab_report(&fault, NULL);
 }
 
+/* The clock keeps the address of the kernel's function: found before the seal. */
+HAK_INLINE void seal_process(void) {
+  hak_os_now_ms();
+  hak_seal();
+}
+
 void hak_process_start(void) {
   if (!hak_calls_settle()) return;
   hak_fork_remember_process();
@@ -199,6 +213,7 @@ void hak_process_start(void) {
   hak_calls_heed();
   if (hak_learn_is_asked_for()) hak_learn_start();
   if (hak_calls_observers() != 0) hak_magazine_mark_all();
+  if (HAK_SECURE) seal_process();
 }
 
 static void remember_at_load(void) {

@@ -14,6 +14,7 @@
 #include "learn/past.h"
 #include "learn/policy.h"
 #include "learn/tune.h"
+#include "os/seal.h"
 #include "tables/learning.h"
 
 static const struct hak_learning learning = {
@@ -29,7 +30,10 @@ static const struct hak_learning learning = {
 
 /* Sets g_learning for good: the lower layers check the mode. */
 static void take_seat(void) {
-  if (hak_setting(mode) > HAK_MODE_BASELINE) hak_store_release(&g_learning, &learning);
+  enum hak_seal_state seal;
+  if (hak_setting(mode) <= HAK_MODE_BASELINE || (seal = hak_unseal()) == HAK_SEAL_SHUT) return;
+  hak_store_release(&g_learning, &learning);
+  hak_reseal(seal);
 }
 
 void hak_learn_start(void) {

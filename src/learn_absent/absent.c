@@ -22,7 +22,7 @@ static void complain_of(const char *setting) {
 
 static bool leave_learning_mode(void) {
   bool learns = hak_setting(mode) > HAK_MODE_BASELINE;
-  if (learns) hak_store(&g_settings.mode, HAK_MODE_BASELINE);
+  if (learns) hak_setting_put(mode, HAK_MODE_BASELINE);
   return learns;
 }
 

@@ -31,7 +31,7 @@ static void sample_from_now(bool on) {
   if (on) hak_backtrace_prepare();
   if (on) hak_backtrace_bare(bare); /* a thread may still walk when sampling ends */
   hak_python_take(on && !bare ? &g_asked.python : NULL);
-  hak_store(&g_settings.profile, on);
+  hak_setting_put(profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();
   hak_calls_heed();
@@ -43,6 +43,7 @@ void hak_asked_heed(void) {
   bool known = what == HAK_ASKED_SAMPLE || what == HAK_ASKED_REST, refused = !known || hak_given(AT_SECURE) != 0;
   if (what == HAK_ASKED_NOTHING) return;
   bool taken = what == HAK_ASKED_REST && !hak_load(&g_account.lent); /* the program itself switched it meanwhile */
+  if (HAK_SECURE) refused = true; /* the words of the other process would name code to call */
   if (!refused && !taken) sample_from_now(what == HAK_ASKED_SAMPLE);
   hak_store_release(&g_asked.answer, (uint32_t)(refused ? HAK_ANSWER_REFUSED : HAK_ANSWER_DONE));
 }

@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "os/call.h"
 #include "os/os.h"
+#include "os/seal.h"
 
 enum { SET_BYTES = 8 };
 
@@ -60,8 +61,10 @@ void hak_os_abort(bool unheard) {
 
 /* ---- crashes ---- */
 
+typedef void report_function(const struct hak_os_crash *);
+
+static HAK_SEALED_OR_RARE report_function *g_crash_report;
 static HAK_RARE struct {
-  void (*report)(const struct hak_os_crash *);
   uint64_t begun, done; /* id of the process; 0: none */
 } g_crash;
 
@@ -72,7 +75,7 @@ static void report_once(const struct hak_os_crash *crash) {
   enum { TRIES = 100, PAUSE_NS = 10000000 };
   uint64_t process = hak_os_process_id();
   if (hak_swap_acq_rel(&g_crash.begun, process) != process) {
-    g_crash.report(crash);
+    g_crash_report(crash);
     hak_store_release(&g_crash.done, process);
   }
   struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -112,7 +115,9 @@ static void crashed(int number, siginfo_t *info, void *context) {
 }
 
 bool hak_os_catch_crash(int number, void (*report)(const struct hak_os_crash *)) {
-  g_crash.report = report;
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) g_crash_report = report;
+  hak_reseal(seal);
   return install_handler(number, (void *)crashed, SA_SIGINFO);
 }
 

@@ -17,8 +17,9 @@
 #include "base/str.h"
 #include "os/call.h"
 #include "os/given.h"
+#include "os/seal.h"
 
-struct hak_clock g_clock;
+HAK_SEALED struct hak_clock g_clock;
 
 /* ---- the vdso ---- */
 
@@ -78,11 +79,17 @@ void *hak_clock_find(const void *begin, const char *name) {
 int hak_clock_first(clockid_t which, struct timespec *out) {
   void *found = hak_clock_find((const void *)hak_given(AT_SYSINFO_EHDR), HAK_ARCH_CLOCK);
   hak_clock_function *function = found != NULL ? (hak_clock_function *)found : hak_kernel_clock;
-  hak_store(&g_clock.function, function);
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) hak_store(&g_clock.function, function);
+  hak_reseal(seal);
   return function(which, out);
 }
 
-void hak_clock_stay_coarse(void) { hak_store(&g_clock.coarse, true); }
+void hak_clock_stay_coarse(void) {
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) hak_store(&g_clock.coarse, true);
+  hak_reseal(seal);
+}
 
 struct timespec hak_clock_called(clockid_t which) {
   struct timespec t = {0};

@@ -15,6 +15,7 @@
 #include "base/bits.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "os/seal.h"
 #include "record/profile_ages.h"
 #include "record/profile_places.h"
 #include "record/profile_samples_file.h"
@@ -27,7 +28,7 @@ HAK_RARE struct hak_samples g_samples;
 static __thread struct {
   bool busy;
   int signal;
-  void (*later)(int);
+  uintptr_t later; /* void (*)(int), by hak_seal_mangle */
 } g_holder;
 
 /* ---- sums ---- */
@@ -270,12 +271,12 @@ void hak_samples_unlock(void) {
   __asm__ volatile("" ::: "memory");
   int signal = g_holder.signal;
   g_holder.signal = 0;
-  if (HAK_UNLIKELY(signal != 0)) g_holder.later(signal);
+  if (HAK_UNLIKELY(signal != 0)) ((void (*)(int))hak_seal_mangle(g_holder.later))(signal);
 }
 
 bool hak_samples_is_busy(int signal, void (*later)(int)) {
   if (!g_holder.busy) return false;
-  g_holder.later = later;
+  g_holder.later = hak_seal_mangle((uintptr_t)later);
   g_holder.signal = signal;
   return true;
 }

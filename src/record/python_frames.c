@@ -22,6 +22,7 @@
 #include "os/allowed.h"
 #include "os/catch.h"
 #include "os/lookup.h"
+#include "os/seal.h"
 #include "record/profile_places.h"
 
 /* Offsets. */
@@ -47,7 +48,7 @@ static const HAK_RARE_CONSTANT struct layout g_layout[] = {
     {0x030e, 72, NONE, NONE, 0, 8, 56, 74, NONE, 68, 208, 40, 56},
 };
 
-static HAK_RARE struct {
+static HAK_SEALED_OR_RARE struct {
   struct hak_python found;
   const struct layout *layout; /* NULL: no interpreter */
   bool own;                    /* found here, and so kept */
@@ -64,10 +65,14 @@ static const struct layout *layout_for(uint64_t version) {
 
 static void use_interpreter(const struct hak_python *found) {
   const struct layout *layout = found != NULL && found->state != 0 ? layout_for(found->version) : NULL;
+  enum hak_seal_state seal = hak_unseal();
+  if (seal == HAK_SEAL_SHUT) return;
   hak_store_release(&g_python.layout, NULL);
-  if (layout == NULL) return;
-  g_python.found = *found;
-  hak_store_release(&g_python.layout, layout);
+  if (layout != NULL) {
+    g_python.found = *found;
+    hak_store_release(&g_python.layout, layout);
+  }
+  hak_reseal(seal);
 }
 
 /* Keeps the library of this function loaded for ever. Of the program itself there is nothing to keep. */
@@ -104,7 +109,9 @@ void hak_python_prepare(void) {
   keep_loaded(lookup, (const void *)(uintptr_t)found.state);
   find_loop(lookup, &found);
   use_interpreter(&found);
-  hak_store(&g_python.own, true);
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) hak_store(&g_python.own, true);
+  hak_reseal(seal);
 }
 
 void hak_python_take(const struct hak_python *found) {

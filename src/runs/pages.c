@@ -10,6 +10,7 @@
  */
 #include "runs/pages.h"
 
+#include "os/chance.h"
 #include "runs/stretch.h"
 #include "tables/classes.h"
 
@@ -103,9 +104,17 @@ struct cut {
   uint32_t page, pages, dirty;
 };
 
-HAK_INLINE struct cut take_locked(uint32_t half, uint32_t pages, uint32_t align) {
+/* The secure flavour takes a block from either end of a stretch, unless a limit was compared with those in front. */
+HAK_INLINE uint32_t either_end(struct hak_stretch s, uint32_t pages) {
+  bool back = (hak_chance() & 1) != 0 && hak_setting(hard_limit) == 0;
+  return back ? s.page + s.pages - pages : s.page;
+}
+
+/* front: right at the stretch's first page. */
+HAK_INLINE struct cut take_locked(uint32_t half, uint32_t pages, uint32_t align, bool front) {
   struct hak_stretch s = hak_stretch_withdraw_locked(half);
   struct cut cut = {hak_page_aligned(s.page, align), pages, 0};
+  if (HAK_SECURE && !front && align == 1) cut.page = either_end(s, pages);
   cut.dirty = hak_stretch_cut_locked(s, cut.page, pages);
   if (cut.dirty != pages) note_clean_locked(pages - cut.dirty, !s.dirty);
   return cut;
@@ -114,7 +123,7 @@ HAK_INLINE struct cut take_locked(uint32_t half, uint32_t pages, uint32_t align)
 HAK_INLINE struct cut take_block_locked(uint32_t pages, uint32_t align, uint64_t origin) {
   uint32_t half = hak_stretch_find_locked(pages, align);
   if (half == HAK_NO_HALF) return (struct cut){0, 0, 0};
-  struct cut cut = take_locked(half, pages, align);
+  struct cut cut = take_locked(half, pages, align, false);
   write_block_locked(cut.page, pages, origin);
   return cut;
 }
@@ -150,7 +159,7 @@ static size_t fill_from_bin_locked(uint32_t pages, void **out, size_t want) {
   uint32_t half;
   for (; n < want && (half = hak_stretch_like_locked(pages)) != HAK_NO_HALF; n++) {
     if (!hak_stretch_allows_locked(hak_stretch_of(half).page, pages)) break;
-    struct cut cut = take_locked(half, pages, 1);
+    struct cut cut = take_locked(half, pages, 1, false);
     write_block_locked(cut.page, pages, 0);
     out[n] = hak_page_address(cut.page);
   }
@@ -194,6 +203,7 @@ size_t hak_pages_fill(size_t pages, void **out, size_t want) {
   out[0] = hak_page_address(cut.page);
   if (HAK_UNLIKELY(!keeps_limit(cut))) out[0] = out[--n];
   reverse(out, n);
+  if (HAK_SECURE) hak_chance_shuffle(out, n);
   return n;
 }
 
@@ -276,7 +286,7 @@ static bool grow_block_locked(uint32_t page, uint32_t have, uint32_t pages) {
   bool allowed = hak_footprint_allows((uint64_t)more << HAK_PAGE_SHIFT);
   bool there = hak_stretch_at(end) >= more || (allowed && hak_stretch_reach_locked(end, more, pages));
   bool fits = there && hak_stretch_allows_locked(end, more);
-  if (fits) take_locked(hak_page_half(end), more, 1);
+  if (fits) take_locked(hak_page_half(end), more, 1, true);
   return fits;
 }
 

@@ -16,6 +16,7 @@
 #include "os/die.h"
 #include "os/os.h"
 #include "retain/footprint.h"
+#include "runs/guards.h"
 #include "runs/region.h"
 #include "runs/runs_internal.h"
 #include "tables/counters.h"
@@ -282,6 +283,7 @@ uint32_t hak_runs_fit_locked(enum hak_unit_kind kind, size_t units) {
   uint32_t own = units < EXACT ? HAK_NO_UNIT : fit_in_bin_locked(bins, bin_of_length(units), units);
   if (own != HAK_NO_UNIT) return own;
   unsigned b = filled_bin(bins, bin_that_fits(units));
+  if (HAK_SECURE && b < HAK_RUNS_BINS) return hak_guards_any_of(bins->first[b]);
   return b < HAK_RUNS_BINS ? bins->first[b] : HAK_NO_UNIT;
 }
 
@@ -387,6 +389,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT && HAK_UNLIKELY(*units_of(HAK_UNIT_UNMAPPED) != 0)) first = revive_locked(units, align);
   if (first != HAK_NO_UNIT) return first;
+  if (HAK_SECURE) return hak_guards_grow_locked(units + align - 1);
   size_t count;
   if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
   hak_runs_set_rent_locked();
@@ -430,6 +433,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   uint32_t first = find_locked(units, align, *clean);
   if (first == HAK_NO_UNIT) return HAK_NO_UNIT;
   uint32_t at = align == 1 ? first : aligned_unit(first, align);
+  if (HAK_SECURE && align == 1) at = hak_guards_place_locked(first, units);
   enum hak_unit_kind sort = hak_range_entry(first)->kind;
   if (sort != HAK_UNIT_DIRTY && !*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   *clean = sort != HAK_UNIT_DIRTY;

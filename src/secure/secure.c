@@ -8,17 +8,21 @@
 #include "blocks/big.h"
 #include "blocks/guarded.h"
 #include "blocks/slab_sampled.h"
+#include "os/chance.h"
 #include "os/die.h"
 #include "os/os.h"
+#include "os/seal.h"
 
 enum { SIZE_BYTES = 8 }; /* of a big block's requested size, in front of its last page */
 
-HAK_RARE struct hak_secret g_secret;
+HAK_SEALED struct hak_secret g_secret;
 
+/* Two numbers of hak_os_random would be the same. */
 void hak_secure_start(void) {
   if (g_secret.times != 0) return;
-  g_secret.add = hak_os_random();
-  g_secret.times = hak_os_random() | 1;
+  enum hak_seal_state seal = hak_unseal();
+  if (seal != HAK_SEAL_SHUT) g_secret = (struct hak_secret){.add = hak_chance(), .times = hak_chance() | 1};
+  hak_reseal(seal);
 }
 
 size_t hak_secure_long_room(size_t n) {

@@ -6,7 +6,9 @@
  */
 #include "tables/classes.h"
 
-uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
+#include "os/seal.h"
+
+HAK_SEALED uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
     [0] = HAK_CLASS_16, /* malloc(0) returns a block of 16 B */
 #define SMALL_CLASS(previous, bytes, units) [(previous) / 16 + 1 ...(bytes) / 16] = HAK_CLASS_##bytes,
 #define MID_CLASS(previous, bytes, units)
@@ -21,7 +23,7 @@ uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
 #undef RUN_CLASS
 };
 
-uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
+HAK_SEALED uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 #define SMALL_CLASS(previous, bytes, units)
 #define MID_CLASS(previous, bytes, units) [(previous) / 128 + 1 ...(bytes) / 128] = HAK_CLASS_##bytes,
 #define TWIN_CLASS(color, bytes, units)
@@ -35,7 +37,7 @@ uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 #undef RUN_CLASS
 };
 
-uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
+HAK_SEALED uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
     [0 ... HAK_SLAB_MAX / 4096] = HAK_RUN_CLASS,
 #define SMALL_CLASS(previous, bytes, units)
 #define MID_CLASS(previous, bytes, units)
@@ -61,7 +63,7 @@ uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
   [number] = {bytes, units, (uint32_t)((units)*HAK_UNIT_BYTES / (bytes)), previous, RECIPROCAL(bytes), \
               INVERSE(ODD_PART(bytes))},
 
-uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
+HAK_SEALED uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
 
 /* The writable name of g_class. A row is written once, before its class number is published, so readers and compilers
  * may treat rows as constants. A page of its own keeps the rows file-backed: the page behind is written by every
@@ -70,7 +72,7 @@ enum { PAGE_BYTES = 4096, LEAST_PAGE = 4096 };
 HAK_HIDDEN struct {
   struct hak_class row[HAK_CLASSES];
   char rest[PAGE_BYTES - HAK_CLASSES * sizeof(struct hak_class)];
-} g_class_rows __asm__("g_class") __attribute__((aligned(PAGE_BYTES))) = {.row = {
+} g_class_rows __asm__("g_class") HAK_SEALED __attribute__((aligned(PAGE_BYTES))) = {.row = {
 #define SMALL_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, previous, bytes, units)
 #define MID_CLASS(previous, bytes, units) ROW(HAK_CLASS_##bytes, previous, bytes, units)
 #define TWIN_CLASS(color, bytes, units) ROW(HAK_TWIN_##color##_##bytes, (bytes)-16, bytes, units)
@@ -116,10 +118,12 @@ void hak_class_table_renew(uint8_t *table) {
 /* From the longest class on, which is whole pages of any kernel: a class that is not takes over its successor's. */
 void hak_class_whole_pages(size_t page) {
   if (page == LEAST_PAGE) return;
+  enum hak_seal_state seal = hak_unseal();
   for (size_t i = HAK_RUN_MAX / LEAST_PAGE; i-- > 0;) {
     size_t bytes = g_class[g_run_class[i]].bytes;
     if (bytes % page != 0 || bytes < HAK_UNIT_BYTES) g_run_class[i] = g_run_class[i + 1];
   }
+  hak_reseal(seal);
 }
 
 /* ---- classes added while the process runs ---- */
@@ -146,9 +150,12 @@ unsigned hak_class_add(size_t bytes) {
   unsigned c = g_class_end;
   if (c == HAK_RUN_CLASS || bytes == 0 || bytes > HAK_SLAB_MAX || bytes % hak_class_step(bytes) != 0) return 0;
   if (g_class[hak_class_of(bytes)].bytes == bytes) return 0;
+  enum hak_seal_state seal = hak_unseal();
+  if (seal == HAK_SEAL_SHUT) return 0;
   g_class_rows.row[c] = hak_class_shape(bytes);
   hak_store_release(&g_class_end, (uint8_t)(c + 1)); /* before any block of class c exists: no number is used twice */
   edit_table(bytes <= HAK_SMALL_MAX ? g_small_class : g_mid_class, bytes / hak_class_step(bytes), c);
   hak_store_release(&g_class_version, (uint8_t)(g_class_version + 1));
+  hak_reseal(seal);
   return c;
 }

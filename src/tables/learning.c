@@ -5,6 +5,6 @@
  */
 #include "tables/learning.h"
 
-const struct hak_learning *g_learning;
+HAK_SEALED const struct hak_learning *g_learning;
 struct hak_big_passing g_big_passing;
 bool g_kinds_known;

@@ -2,7 +2,8 @@
 /* meta.c: memory for HAKMEM's own tables.
  *
  * what      A cursor and ten free lists; see meta.h for the drawing. The first chunk lies in the library's zero data:
- *           a tiny process needs no second chunk, and shares the first chunk's pages with other tables. To touch few
+ *           a tiny process needs no second chunk, and shares the first chunk's pages with other tables; the secure
+ *           flavour has chunks between guards only (apart.h). To touch few
  *           pages, bytes that the cursor skips for alignment go on the free lists, and a longer free piece of up to a
  *           page is split before the cursor moves on.
  * owner     g_meta, g_meta_newest.
@@ -21,6 +22,7 @@
 #include "base/bits.h"
 #include "os/lock.h"
 #include "os/os.h"
+#include "tables/apart.h"
 #include "tables/hold.h"
 
 enum { SMALLEST_LOG = 4, LISTS = 10, LINES = 128, PAGE = 4096 };
@@ -71,8 +73,10 @@ static void *take_memory_locked(unsigned i) {
   return p;
 }
 
+static void *map_pages(size_t bytes) { return HAK_SECURE ? hak_apart_map(bytes) : hak_os_map(bytes); }
+
 static void *map_chunk(size_t bytes) {
-  struct hak_meta_chunk *chunk = hak_os_map(bytes);
+  struct hak_meta_chunk *chunk = map_pages(bytes);
   if (chunk == NULL) return NULL;
   *chunk = (struct hak_meta_chunk){g_meta_newest, bytes};
   hak_store_release(&g_meta_newest, (uintptr_t)chunk);
@@ -99,7 +103,7 @@ static bool add_chunk_locked(void) {
 }
 
 void *hak_meta_map(size_t bytes) {
-  void *p = hak_os_map(bytes);
+  void *p = map_pages(bytes);
   if (p != NULL && hak_holds_all()) hak_os_populate(p, bytes, true);
   return p;
 }
@@ -132,7 +136,7 @@ static void skip_locked(size_t align) {
 }
 
 static void *carve_locked(size_t bytes, size_t align) {
-  if (!g_meta.own_used) use_own();
+  if (!HAK_SECURE && !g_meta.own_used) use_own();
   bool fits = g_meta.cursor != 0 && hak_round_up(g_meta.cursor, align) + bytes <= g_meta.end;
   if (!fits && !add_chunk_locked()) return NULL;
   skip_locked(align);

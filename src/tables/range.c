@@ -13,6 +13,7 @@
 #include "tables/range.h"
 
 #include "os/os.h"
+#include "tables/apart.h"
 #include "tables/hold.h"
 #include "tables/state.h"
 
@@ -39,6 +40,13 @@ static_assert(((uint64_t)5 << 43) + ((uint64_t)1 << 37) < ((uint64_t)1 << 47) / 
 
 enum { WINDOWS = sizeof windows / sizeof windows[0], FIRST_WINDOW = HAK_TSAN ? 2 : 0, TRIES = 4 };
 
+/* The secure flavour: no address of a block tells where a table is. */
+HAK_INLINE void place_tables_apart(const struct window *w) {
+  size_t room = ((size_t)1 << w->room_log >> 11) + TABLE_STEP;
+  g_range.map = (uint8_t *)hak_apart_place(w->low_log, 0, room);
+  g_range.unit = (struct hak_unit *)hak_apart_place(w->low_log, 1, room);
+}
+
 /* Places both tables and the range in a window, at a random address: 1/2 of the window is the range, the unit table
  * takes 1/1024 of this half, the class map 1/65536. Returns the address of the range. */
 static uintptr_t place_window(const struct window *w, uint64_t random) {
@@ -46,6 +54,7 @@ static uintptr_t place_window(const struct window *w, uint64_t random) {
   uint64_t start = ((uint64_t)1 << w->low_log) + (random % room & ~(((uint64_t)1 << 21) - 1));
   g_range.map = (uint8_t *)(uintptr_t)start;
   g_range.unit = (struct hak_unit *)(uintptr_t)(start + (room >> 17) + TABLE_STEP);
+  if (HAK_SECURE) place_tables_apart(w);
   return (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
 }
 
@@ -132,6 +141,8 @@ static bool settle_range(void) {
     if (HAK_SECURE) hak_state_place(base, (uint64_t)1 << windows[i / TRIES].room_log, random);
     bool taken;
     if (extend_tables(0, 1, &taken)) {
+      if (HAK_SECURE) hak_apart_guard_front(g_range.map);
+      if (HAK_SECURE) hak_apart_guard_front(g_range.unit);
       hak_store(&g_range.base, base);
       hak_store(&g_range.units, 1); /* unit 0 is always a hole */
       return true;

@@ -8,6 +8,7 @@
  *                             1 B per unit      64 B per unit            ^ base          64 KiB each
  *
  *           No address is reserved: the place is random, and the space between the three is expected to stay unused.
+ *           In the secure flavour the tables lie at random distances, each behind a guard (apart.h).
  *           If a foreign mapping lies in the way of the range, the range skips the mapping; skipped units stay holes
  *           (kind HAK_UNIT_HOLE). If a foreign mapping lies in the way of the unit table, the range skips the units
  *           whose entries would lie there: a gap, whose units have no entry.

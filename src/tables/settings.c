@@ -33,7 +33,7 @@
 #define FIRST_mode(initial) (initial)
 #define FIRST_path(initial) NULL
 
-struct hak_settings g_settings = {
+HAK_SEALED struct hak_settings g_settings = {
 #define SETTING(name, type, initial, min, max, when, help) .name = FIRST_##type(initial),
 #include "tables/settings.def"
 #include "tables/lab_settings.def"
@@ -154,7 +154,7 @@ enum {
 };
 
 /* Separate from g_settings: most processes set no path, and touch no page of this array. */
-static HAK_RARE char g_paths[PATHS][HAK_SETTING_PATH_BYTES];
+static HAK_SEALED_OR_RARE char g_paths[PATHS][HAK_SETTING_PATH_BYTES];
 
 static char *room_of(const struct hak_setting_row *row) {
   unsigned n = 0;
@@ -264,7 +264,11 @@ int hak_settings_set(const char *name, const char *value, bool at_start) {
   if (row == NULL) return ENOENT;
   if (row->when == HAK_SETTING_start && !at_start) return EPERM;
   if (at_start && row->type == HAK_SETTING_mode) g_mode_was_named = true;
-  if (!types[row->type].parse(row, value)) return EINVAL;
+  enum hak_seal_state seal = hak_unseal();
+  if (seal == HAK_SEAL_SHUT) return EPERM;
+  bool parsed = types[row->type].parse(row, value);
+  hak_reseal(seal);
+  if (!parsed) return EINVAL;
   hak_add_release(&g_settings_generation, 1);
   return 0;
 }
@@ -468,12 +472,12 @@ static void drop_idle_soft_limit(void) {
   write_bytes(&line, hard);
   hak_line_text(&line, ", which holds alone\n");
   hak_os_write_err(line.text, line.used);
-  hak_store(&g_settings.soft_limit, 0);
+  hak_setting_put(soft_limit, 0);
 }
 
 /* One setting is enough to learn across runs: a policy file asks for the mode evolving where nothing names a mode. */
 static void learn_into_policy(void) {
-  if (g_settings.policy_file != NULL && !g_mode_was_named) hak_store(&g_settings.mode, HAK_MODE_EVOLVING);
+  if (g_settings.policy_file != NULL && !g_mode_was_named) hak_setting_put(mode, HAK_MODE_EVOLVING);
 }
 
 void hak_settings_load_as(char **env, const char *options, bool secure) {

@@ -10,6 +10,7 @@
  *
  * owner     g_settings. Text settings are written at start only.
  * orders    Words are relaxed; g_settings_generation grows with release after the word is stored.
+ *           The secure flavour's settings are read-only between stores (os/seal.h).
  * failure   At start: one line on stderr with the given text, and the allowed values or the nearest name; the setting
  *           keeps its value. For an old name the line gives the new name. From a call: EINVAL, ENOENT, EPERM, ERANGE.
  * not here  The effect of a setting: each reader of the word.
@@ -23,6 +24,7 @@
 
 #include "base/atomic.h"
 #include "base/bits.h"
+#include "os/seal.h"
 
 #define HAK_SETTING_PATH_BYTES 256 /* closing zero included */
 
@@ -47,6 +49,13 @@ extern HAK_HIDDEN uint64_t g_settings_generation;
 
 /* The present value of a setting that is a number or a flag. */
 #define hak_setting(name) hak_load(&g_settings.name)
+/* Changes a setting that is a number or a flag. No effect where the secure flavour's settings cannot be opened. */
+#define hak_setting_put(name, value)                                     \
+  do {                                                                   \
+    enum hak_seal_state seal_state = hak_unseal();                       \
+    if (seal_state != HAK_SEAL_SHUT) hak_store(&g_settings.name, value); \
+    hak_reseal(seal_state);                                              \
+  } while (0)
 /* The present value of a path setting; "" if unset. */
 #define hak_setting_path(name) (g_settings.name != NULL ? g_settings.name : "")
 
@@ -103,7 +112,7 @@ void hak_settings_load(char **env, const char *options);
 void hak_settings_load_as(char **env, const char *options, bool secure);
 
 /* Sets one setting. 0; EINVAL: malformed or out of range; ENOENT: unknown name; EPERM: a setting of the start, and
- * at_start is false. */
+ * at_start is false; or the settings of the secure flavour cannot be opened (os/seal.h). */
 int hak_settings_set(const char *name, const char *value, bool at_start);
 
 /* Writes the present value in the form that hak_settings_set takes: "64M", "250", "on". 0; ENOENT: unknown name;

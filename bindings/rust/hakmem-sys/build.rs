@@ -20,12 +20,14 @@ const LAYERS: [&str; 13] =
 /// Files that define names of libc, or must call libc's own of the same name.
 const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "api/process.c", "api/dlopen.c"];
 
-/// Files of libhakmem-secure.so alone, which is no part of the crate.
-const SECURE_ONLY: [&str; 2] = ["tables/state.c", "entry/secured.c"];
-
 /// Files for one libc, left out where the target has the other.
 const MUSL_ONLY: [&str; 1] = ["os/libc_musl.c"];
 const GLIBC_ONLY: [&str; 1] = ["os/libc_glibc.c"];
+
+/// Files of libhakmem-secure.so alone, which is no part of the crate.
+const SECURE_ONLY: [&str; 7] = [
+    "os/chance.c", "os/guard.c", "os/seal.c", "tables/apart.c", "tables/state.c", "runs/guards.c", "entry/secured.c",
+];
 
 /// Folders of the kernel's headers, which Debian's musl-gcc hides with glibc's.
 const KERNEL_HEADERS: [&str; 3] = ["linux", "asm-generic", "asm"];
