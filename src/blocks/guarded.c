@@ -113,8 +113,6 @@ void *hak_guarded_take(size_t n, uint32_t chance, const struct hak_guarded_stack
   return (void *)slot->address;
 }
 
-/* ---- put ---- */
-
 /* The slot whose page p lies in; NULL: p lies in a page between. */
 static struct hak_guarded *slot_at(const void *p) {
   size_t page = ((uintptr_t)p - g_guarded_pool.first) / hak_os_page_bytes();
@@ -132,6 +130,15 @@ uintptr_t hak_guarded_overrun(const struct hak_guarded *slot) {
   }
   return 0;
 }
+
+void hak_guarded_shorten(void *p, size_t n) {
+  struct hak_guarded *slot = slot_at(p);
+  n = hak_max(n, 1);
+  memset((char *)p + n, PATTERN, slot->bytes - n);
+  slot->bytes = (uint32_t)n;
+}
+
+/* ---- put ---- */
 
 static enum hak_error judge_put(const struct hak_guarded *slot, const void *p, uint32_t state) {
   if (state == HAK_GUARDED_EMPTY) return HAK_ERROR_released;

@@ -66,6 +66,9 @@ size_t hak_guarded_most(void);
  * also for n above hak_guarded_most. */
 void *hak_guarded_take(size_t n, uint32_t chance, const struct hak_guarded_stack *taken);
 
+/* The live block at p, which its owner holds, has n bytes from now on: no more than before. Secure flavour. */
+void hak_guarded_shorten(void *p, size_t n);
+
 /* Frees the block that begins at p. HAK_ERROR_none: `freed` is kept for reports; else nothing has changed.
  * HAK_ERROR_overrun: the block is live, and the pattern beside it was overwritten. */
 enum hak_error hak_guarded_put(void *p, const struct hak_guarded_stack *freed);

@@ -136,13 +136,13 @@ static void dress_big(char *p, size_t n) {
 }
 
 static void dress_outside(char *p, size_t n) {
-  if (!hak_guarded_holds(p)) dress_big(p, n);
-  else hak_secure_store(p + n, hak_secure_canary(p));
+  if (hak_guarded_holds(p)) hak_guarded_shorten(p, n);
+  else dress_big(p, n);
 }
 
 /* [bytes] Requested size; SIZE_MAX: the word was overwritten. 0 may be right. */
 static size_t size_outside(const char *p, size_t bytes) {
-  if (hak_guarded_holds(p)) return bytes - HAK_SECURE_CANARY;
+  if (hak_guarded_holds(p)) return bytes;
   const char *guard = last_page(p, bytes);
   size_t n = hak_secure_load(guard - SIZE_BYTES) ^ size_word(p, 0);
   size_t most = bytes - hak_os_page_bytes() - SIZE_BYTES - HAK_SECURE_CANARY;
@@ -177,7 +177,6 @@ static void *undress_in_range(char *p, const void *site) {
 
 /* True if nothing was written between the canary of a big block and its size. */
 static bool rest_is_zero(const char *p, size_t n, size_t bytes) {
-  if (hak_guarded_holds(p)) return true;
   for (const char *at = p + n + HAK_SECURE_CANARY; at < last_page(p, bytes) - SIZE_BYTES; at++) {
     if (*at != 0) return false;
   }
@@ -185,12 +184,15 @@ static bool rest_is_zero(const char *p, size_t n, size_t bytes) {
 }
 
 static void *undress_outside(char *p, const void *site) {
-  size_t bytes = bytes_outside(p), n = bytes != 0 ? size_outside(p, bytes) : 0;
+  size_t bytes = hak_guarded_holds(p) ? 0 : hak_big_bytes(p), n = bytes != 0 ? size_outside(p, bytes) : 0;
   if (bytes == 0) return p;
   if (n == SIZE_MAX || !canary_is_whole(p, n) || !rest_is_zero(p, n, bytes)) die(HAK_ERROR_overrun, p, site);
   hak_secure_store(p + n, 0);
+<<<<<<< HEAD
   if (hak_guarded_holds(p)) return p;
   hak_secure_store(last_page(p, bytes) - SIZE_BYTES, 0); /* the pages may become a grown block's */
+=======
+>>>>>>> h/core
   hak_os_open_page(last_page(p, bytes));
   return p;
 }
