@@ -63,9 +63,12 @@ static void find_next(void *cell, const char *name, hak_lookup_function *lookup,
 }
 
 /* Where nothing can be stored any more (seccomp's strict mode), no function of these can be called either. */
-static void keep_next(const struct hak_next *own) {
+HAK_INLINE void keep_next(const struct hak_next *own) {
   enum hak_seal_state seal = hak_unseal();
-  if (seal != HAK_SEAL_SHUT) g_next = *own;
+  if (seal != HAK_SEAL_SHUT) {
+    g_next = *own;
+    hak_store_release(&g_next.found, true);
+  }
   hak_reseal(seal);
 }
 
@@ -77,7 +80,5 @@ void hak_next_find(void) {
   HAK_NEXT_NAMES(NEXT_FIND)
 #undef NEXT_FIND
   if (HAK_SECURE) keep_next(&own);
-  enum hak_seal_state seal = hak_unseal();
-  if (seal != HAK_SEAL_SHUT) hak_store_release(&g_next.found, true);
-  hak_reseal(seal);
+  else hak_store_release(&g_next.found, true);
 }

@@ -193,9 +193,10 @@ static void thread_exits(void *context) {
   hak_slab_report(&fault, NULL);
 }
 
-/* The clock keeps the address of the kernel's function: found before the seal. */
+/* The clock keeps the address of the kernel's function, and blocks have a secret: both are known before the seal. */
 HAK_INLINE void seal_process(void) {
   hak_os_now_ms();
+  hak_secure_start();
   hak_seal();
 }
 

@@ -30,7 +30,8 @@ static void sample_from_now(bool on) {
   if (on && bare) hak_unwind_modules_give(g_asked.module, modules);
   if (on) hak_backtrace_prepare();
   if (on) hak_backtrace_bare(bare); /* a thread may still walk when sampling ends */
-  hak_python_take(on && !bare ? &g_asked.python : NULL);
+  bool python = on && !bare && !HAK_SECURE; /* not a function to call that another process wrote into memory */
+  hak_python_take(python ? &g_asked.python : NULL);
   hak_setting_put(profile, on);
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();
@@ -43,7 +44,6 @@ void hak_asked_heed(void) {
   bool known = what == HAK_ASKED_SAMPLE || what == HAK_ASKED_REST, refused = !known || hak_given(AT_SECURE) != 0;
   if (what == HAK_ASKED_NOTHING) return;
   bool taken = what == HAK_ASKED_REST && !hak_load(&g_account.lent); /* the program itself switched it meanwhile */
-  if (HAK_SECURE) refused = true; /* the words of the other process would name code to call */
   if (!refused && !taken) sample_from_now(what == HAK_ASKED_SAMPLE);
   hak_store_release(&g_asked.answer, (uint32_t)(refused ? HAK_ANSWER_REFUSED : HAK_ANSWER_DONE));
 }
