@@ -80,7 +80,7 @@ void *hak_slow_calloc(size_t count, size_t size, const void *site) {
 
 /* ---- memalign ---- */
 
-/* In the secure flavour no block shows what a block before it held: p, of n bytes or NULL, unless it is known to be zero. */
+/* p, of n bytes, or NULL: in the secure flavour zeroed unless it is known to be zero. */
 HAK_INLINE void *without_past(void *p, size_t n, bool zero) {
   return HAK_SECURE && p != NULL && !zero ? hak_libc_memset(p, 0, n) : p;
 }

@@ -56,7 +56,7 @@ static void *copy(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-/* Runs and big blocks: their pages may move. A run that grew shows nothing of the past; new pages of a big block are zero. */
+/* Runs and big blocks: their pages may move. What a run grew by is zeroed; new pages of a big block are zero. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
   size_t room = hak_secure_room_moved(p, n);
   void *q = hak_slow_realloc(hak_secure_undress(p, site), room, site);

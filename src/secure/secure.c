@@ -188,7 +188,6 @@ static void *undress_outside(char *p, const void *site) {
   if (bytes == 0) return p;
   if (n == SIZE_MAX || !canary_is_whole(p, n) || !rest_is_zero(p, n, bytes)) die(HAK_ERROR_overrun, p, site);
   hak_secure_store(p + n, 0);
-  if (hak_guarded_holds(p)) return p;
   hak_secure_store(last_page(p, bytes) - SIZE_BYTES, 0); /* the pages may become a grown block's */
   hak_os_open_page(last_page(p, bytes));
   return p;
