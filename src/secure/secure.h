@@ -124,7 +124,7 @@ HAK_INLINE void hak_secure_dress(void *p, size_t n, size_t align) {
 __attribute__((noreturn)) void hak_secure_written(const void *p);
 void hak_secure_look_again(const char *p, size_t bytes, uint8_t state);
 
-/* p, a slot of `bytes` bytes, is about to be freed: checks the canary of the slot before. For short slots: a program may
+/* p, a slot of `bytes` bytes, is about to be freed: checks the canary before it. For short slots: a program may
  * have protected pages of a longer one. */
 HAK_INLINE void hak_secure_look_before(const void *p, size_t bytes) {
   const char *before = (const char *)p - bytes;
