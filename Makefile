@@ -31,7 +31,7 @@ help:
 	@echo "make bench                       benchmarks beside glibc and the installed peers, within 5 minutes"
 	@echo "make bench-full                  all benchmarks, all passes: some hours"
 	@echo "make paper                       lab/docs/report anew from its CSV files"
-	@echo "make peers                       build more peers with cargo: snmalloc, rpmalloc, google-tcmalloc"
+	@echo "make peers                       build more peers with cargo: snmalloc, rpmalloc, google-tcmalloc, and builds with checks"
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"

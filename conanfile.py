@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Conan's recipe for HAKMEM, in Conan 2: `conan create .` in a checkout or an unpacked archive.
 
-A package holds one library: libhakmem.so; with shared=False libhakmem-override.a, which overrides malloc too; with
-override=False besides libhakmem.a, the hak_ names only.
+A package holds one library: libhakmem.so; with secure=True libhakmem-secure.so; with shared=False libhakmem-override.a,
+which overrides malloc too; with override=False besides libhakmem.a, the hak_ names only.
 """
 
 import re
@@ -13,6 +13,7 @@ from conan.errors import ConanInvalidConfiguration
 from conan.tools.cmake import CMake, CMakeToolchain, cmake_layout
 from conan.tools.files import copy
 
+SECURE = ("hakmem_secure", "hakmem::secure", "hakmem-secure", "libhakmem-secure.so*")  # the same four of secure=True
 # (shared, override): the target of CMake, its name outside, the library, its files
 LIBRARIES = {
     (True, True): ("hakmem", "hakmem::hakmem", "hakmem", "libhakmem.so*"),
@@ -28,8 +29,8 @@ class Hakmem(ConanFile):
     topics = ("allocator", "malloc", "memory")
     package_type = "library"
     settings = "os", "arch", "compiler", "build_type"
-    options = {"shared": [True, False], "override": [True, False]}
-    default_options = {"shared": True, "override": True}
+    options = {"shared": [True, False], "override": [True, False], "secure": [True, False]}
+    default_options = {"shared": True, "override": True, "secure": False}
     exports_sources = ("CMakeLists.txt", "cmake/*", "src/*", "include/*", "LICENSE*")
 
     def set_version(self) -> None:
@@ -37,13 +38,15 @@ class Hakmem(ConanFile):
         self.version = ".".join(re.findall(r"^#define HAK_VERSION_\w+ (\d+)", header, re.MULTILINE))
 
     def library(self) -> tuple[str, str, str, str]:
-        return LIBRARIES[bool(self.options.shared), bool(self.options.override)]
+        return SECURE if self.options.secure else LIBRARIES[bool(self.options.shared), bool(self.options.override)]
 
     def validate(self) -> None:
         if self.settings.os != "Linux" or self.settings.arch not in ("x86_64", "armv8"):
             raise ConanInvalidConfiguration("HAKMEM runs on Linux on x86-64 and AArch64, 64-bit and little-endian")
         if self.options.shared and not self.options.override:
             raise ConanInvalidConfiguration("libhakmem.so overrides malloc; what does not is static: shared=False")
+        if self.options.secure and not (self.options.shared and self.options.override):
+            raise ConanInvalidConfiguration("libhakmem-secure.so is shared and overrides malloc: secure=True alone")
 
     def layout(self) -> None:
         cmake_layout(self)

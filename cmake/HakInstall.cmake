@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-# Destinations of `make install`: libraries, headers, the CMake package, the pkg-config file, manual pages, shell
+# Destinations of `make install`: libraries, headers, the CMake package, the pkg-config files, manual pages, shell
 # completion, licences.
 
 include(CMakePackageConfigHelpers)
@@ -23,10 +23,16 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/hakmemConfigVersion.cmake
 install(FILES ${PROJECT_BINARY_DIR}/hakmemConfig.cmake ${PROJECT_BINARY_DIR}/hakmemConfigVersion.cmake
   DESTINATION ${package_dir})
 
-# The pkg-config file computes its prefix from its own path, so an installed tree may be moved.
+# The pkg-config files compute their prefix from their own path, so an installed tree may be moved.
 file(RELATIVE_PATH HAK_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
-configure_file(cmake/hakmem.pc.in ${PROJECT_BINARY_DIR}/hakmem.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/hakmem.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+set(HAK_PC_NAMES hakmem)
+if(TARGET hakmem_secure)
+  list(APPEND HAK_PC_NAMES hakmem-secure)
+endif()
+foreach(HAK_PC_NAME IN LISTS HAK_PC_NAMES)
+  configure_file(cmake/hakmem.pc.in ${PROJECT_BINARY_DIR}/${HAK_PC_NAME}.pc @ONLY)
+  install(FILES ${PROJECT_BINARY_DIR}/${HAK_PC_NAME}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
 # Written by scripts/manual.
 install(FILES man/hakmem.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

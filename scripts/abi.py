@@ -4,7 +4,7 @@
 
     scripts/abi.py [--build FOLDER] [--abi FOLDER] [--renew]
 
-  abi/LIBRARY.symbols   the names that leave each of the four, with version and binding
+  abi/LIBRARY.symbols   the names that leave each of the five, with version and binding
   abi/LIBRARY.xml       functions and types behind those of the shared ones, as libabigail's abidw writes them
 
 A name that is new is told, so that it is listed on purpose; --renew lists it. A name that is gone, or a function or
@@ -26,7 +26,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 EXPERIMENTAL = "HAKMEM_EXPERIMENTAL"
-SHARED = ("libhakmem.so", "libhakmem-dl.so")
+SHARED = ("libhakmem.so", "libhakmem-dl.so", "libhakmem-secure.so")
 ARCHIVES = ("libhakmem.a", "libhakmem-override.a")
 OWN = re.compile(r"(hak|g|_)_\w+|.*[.].*")  # an archive's other global names; the last two are compilers'
 SONAME = re.compile(r"soname='([^']*)'")

@@ -38,7 +38,7 @@ from elftools.elf.gnuversions import GNUVerNeedSection
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "cli/hakmem"
-LIBRARIES = ("libhakmem.so", "libhakmem-dl.so", "libhakprobe.so", "libhakident.so")  # old/ has others of these names
+LIBRARIES = ("libhakmem.so", "libhakmem-secure.so", "libhakmem-dl.so", "libhakprobe.so", "libhakident.so")  # and old/ its own
 TOOLS = ("hak_redecide", "hak_replay", "hak_sites")  # as the libraries: old/ has others
 GLIBC_TOOLS = (*TOOLS, "hak_model")  # needs ucontext, which musl lacks
 PROGRAMS = ("hak_launcher", "hak_attend")  # static

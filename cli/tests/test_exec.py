@@ -329,7 +329,7 @@ class Summary(Scratch):
 class Shells(Scratch):
     def test_path(self) -> None:
         self.assertEqual(hakmem("path", *AT_BUILD).stdout, f"{self.places.so_file}\n")
-        others = {"static": "libhakmem.a", "override": "libhakmem-override.a", "dl": "libhakmem-dl.so"}
+        others = {"secure": "libhakmem-secure.so", "static": "libhakmem.a", "override": "libhakmem-override.a", "dl": "libhakmem-dl.so"}
         for flavour, name in others.items():
             found = hakmem("path", *AT_BUILD, "--flavour", flavour)
             self.assertEqual(Path(found.stdout.strip()).name, name, found.stderr)

@@ -310,7 +310,7 @@ def bugs(
     build: BuildFolder = None,
     library: OtherLibrary = None,
 ) -> int:
-    """Make each of 25 errors of memory in a process of its own, on every allocator: which are found, and when.
+    """Make each of 35 errors of memory in a process of its own, on every allocator: which are found, and when.
 
     At once: the process ends at the error. Later: it ends within the next 10,000 requests. Passes: it goes on, and says
     what it damaged or read.

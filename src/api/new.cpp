@@ -166,7 +166,7 @@ HAK_INLINE void *make_aligned(std::align_val_t alignment, size_t n) {
   if (HAK_UNLIKELY(!hak_is_power_of_two(align))) throw_bad_alloc(n);
   void *p = front_aligned(align, n);
   if (HAK_LIKELY(p != nullptr)) return p;
-  return hak_front_dress(ask_handler(align, hak_front_room(n), __builtin_return_address(0)), n, align);
+  return hak_front_dress(ask_handler(align, hak_front_aligned_room(align, n), __builtin_return_address(0)), n, align);
 }
 
 using any_align = std::align_val_t;

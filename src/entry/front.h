@@ -21,6 +21,11 @@
 /* [bytes] To be asked of the fast path for a block of n bytes. A size that no process has stays one. */
 HAK_INLINE size_t hak_front_room(size_t n) { return HAK_SECURE ? hak_secure_room(n) : n; }
 
+/* The same for a block at a multiple of align: a long alignment makes a short block a big one. */
+HAK_INLINE size_t hak_front_aligned_room(size_t align, size_t n) {
+  return HAK_SECURE && HAK_UNLIKELY(align >= HAK_RUN_MAX) ? hak_secure_long_room(n) : hak_front_room(n);
+}
+
 /* p, or NULL, from the fast path or a slow path asked for hak_front_room(n) bytes; align: as asked for, at least 16. */
 HAK_INLINE void *hak_front_dress(void *p, size_t n, size_t align) {
   if (HAK_SECURE && HAK_LIKELY(p != NULL)) hak_secure_dress(p, n, align);
@@ -33,7 +38,7 @@ HAK_INLINE void *hak_front_malloc(size_t n) {
 }
 
 HAK_INLINE void *hak_front_memalign(size_t align, size_t n, const void *site) {
-  return hak_front_dress(hak_slow_memalign(align, hak_front_room(n), site), n, align);
+  return hak_front_dress(hak_slow_memalign(align, hak_front_aligned_room(align, n), site), n, align);
 }
 
 HAK_INLINE void *hak_front_alloc_at(size_t n, const void *site) {
@@ -43,6 +48,7 @@ HAK_INLINE void *hak_front_alloc_at(size_t n, const void *site) {
 HAK_INLINE void hak_front_free(void *p) {
   void *ends = HAK_SECURE ? hak_secure_undress(p, __builtin_return_address(0)) : p;
   if (!HAK_SECURE || HAK_LIKELY(ends != NULL)) hak_fast_free(ends);
+  else hak_secured_note_free(p, __builtin_return_address(0));
 }
 
 HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {

@@ -80,6 +80,11 @@ void *hak_slow_calloc(size_t count, size_t size, const void *site) {
 
 /* ---- memalign ---- */
 
+/* p, of n bytes, or NULL: in the secure flavour zeroed unless it is known to be zero. */
+HAK_INLINE void *without_past(void *p, size_t n, bool zero) {
+  return HAK_SECURE && p != NULL && !zero ? hak_libc_memset(p, 0, n) : p;
+}
+
 static HAK_NOINLINE void *ask_for_aligned(size_t align, size_t n, const void *site) {
   if (!hak_oom_begin(n)) return NULL;
   void *p = hak_untraced_memalign(align, n, site);
@@ -88,15 +93,15 @@ static HAK_NOINLINE void *ask_for_aligned(size_t align, size_t n, const void *si
 }
 
 void *hak_untraced_memalign(size_t align, size_t n, const void *site) {
-  bool zero = false;
+  bool zero = HAK_SECURE && !hak_holds_all();
   if (n >= HAK_REQUEST_END || align >= HAK_REQUEST_END) return hak_slow_refuse();
   n = hak_max(n, 1);
   unsigned c = hak_class_aligned(n, align);
   if (c != 0) return block(g_class[c].bytes, site);
   bool run = n <= HAK_RUN_MAX && n < hak_threshold();
-  if (run && align <= HAK_PAGE_BYTES) return block(hak_max(n, HAK_SLAB_MAX + 1), site);
+  if (run && align <= HAK_PAGE_BYTES) return without_past(block(hak_max(n, HAK_SLAB_MAX + 1), site), n, false);
   void *p = long_block(n, align, &zero, site);
-  return HAK_LIKELY(p != NULL) ? p : ask_for_aligned(align, n, site);
+  return HAK_LIKELY(p != NULL) ? without_past(p, n, zero) : ask_for_aligned(align, n, site);
 }
 
 void *hak_slow_memalign(size_t align, size_t n, const void *site) {

@@ -31,10 +31,21 @@ size_t hak_secured_usable(const void *p, const void *site) {
 void hak_secured_free(void *p, const void *site) {
   void *older = hak_secure_undress(p, site);
   if (older != NULL) hak_slow_free(older, site);
+  else hak_secured_note_free(p, site);
 }
 
+void hak_secured_note_free(void *p, const void *site) {
+  if (p == NULL) hak_slow_free(NULL, site);
+  else if (hak_calls_are_observed()) hak_slow_note(HAK_COUNTER_free_magazine);
+}
+
+/* Each was counted when it began to wait. A trace has them here. */
 void hak_secured_empty(bool close) {
-  for (void *p; (p = hak_quarantine_take(close)) != NULL;) hak_slow_free(hak_secure_leaves(p), NULL);
+  for (void *p; (p = hak_quarantine_take(close)) != NULL;) {
+    hak_secure_leaves(p);
+    if (hak_calls_are_traced()) hak_slow_free(p, NULL);
+    else hak_untraced_free(p, NULL, false);
+  }
 }
 
 static void *copy(void *p, size_t have, size_t n, const void *site) {
@@ -45,10 +56,12 @@ static void *copy(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-/* Runs and big blocks: their pages may move. */
+/* Runs and big blocks: their pages may move. What a run grew by is zeroed; new pages of a big block are zero. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
-  void *q = hak_slow_realloc(hak_secure_undress(p, site), hak_secure_room(n), site);
+  size_t room = hak_secure_room_moved(p, n);
+  void *q = hak_slow_realloc(hak_secure_undress(p, site), room, site);
   if (q == NULL) hak_secure_dress(p, have, 16);
+  if (q != NULL && n > have && hak_secure_is_in_range(q)) hak_libc_memset((char *)q + have, 0, n - have);
   return hak_front_dress(q, n, 16);
 }
 

@@ -13,6 +13,8 @@
 /* For n above HAK_SECURE_ZEROED, where the memory below is not known to be zero; or from a slow path. */
 void *hak_secured_malloc(size_t n, const void *site);
 void hak_secured_free(void *p, const void *site);
+/* A free of p, or of NULL, for which no block is given to the layers below: counted here, as it is while calls are. */
+void hak_secured_note_free(void *p, const void *site);
 void *hak_secured_calloc(size_t count, size_t size, const void *site);
 void *hak_secured_realloc(void *p, size_t n, const void *site);
 

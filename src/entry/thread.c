@@ -174,7 +174,7 @@ struct hak_context *hak_thread_begin(void) {
 
 HAK_INLINE void end_quarantine(void) {
   hak_self.in_allocator = 0;
-  hak_secured_empty(true);
+  if (HAK_SECURE) hak_secured_empty(true);
   hak_self.in_allocator = 1;
 }
 

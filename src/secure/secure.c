@@ -89,7 +89,11 @@ static size_t size_of(const void *p, uint8_t state) {
 
 static bool is_live(const void *p) { return (uintptr_t)p % 16 == 0 && hak_load(hak_state_of(p)) >= HAK_STATE_LIVE; }
 
-static bool is_in_range(const void *p) { return hak_range_unit_of(p) < hak_load(&g_range.units); }
+bool hak_secure_is_in_range(const void *p) { return hak_range_unit_of(p) < hak_load(&g_range.units); }
+
+size_t hak_secure_room_moved(const void *p, size_t n) {
+  return hak_secure_is_in_range(p) ? hak_secure_room(n) : hak_secure_long_room(n);
+}
 
 /* ---- in the range: dress ---- */
 
@@ -151,7 +155,7 @@ static size_t bytes_outside(const void *p) {
 }
 
 void hak_secure_dress_any(void *p, size_t n, size_t align) {
-  if (is_in_range(p)) dress_in_range(p, n, align);
+  if (hak_secure_is_in_range(p)) dress_in_range(p, n, align);
   else dress_outside(p, n);
 }
 
@@ -185,21 +189,22 @@ static void *undress_outside(char *p, const void *site) {
   if (bytes == 0) return p;
   if (n == SIZE_MAX || !canary_is_whole(p, n) || !rest_is_zero(p, n, bytes)) die(HAK_ERROR_overrun, p, site);
   hak_secure_store(p + n, 0);
+  hak_secure_store(last_page(p, bytes) - SIZE_BYTES, 0); /* the pages may become a grown block's */
   hak_os_unguard(last_page(p, bytes), hak_os_page_bytes());
   return p;
 }
 
 void *hak_secure_undress_any(void *p, const void *site) {
   if (p == NULL) return NULL;
-  return is_in_range(p) ? undress_in_range(p, site) : undress_outside(p, site);
+  return hak_secure_is_in_range(p) ? undress_in_range(p, site) : undress_outside(p, site);
 }
 
 /* ---- questions ---- */
 
 size_t hak_secure_bytes(const void *p, const void *site) {
   if (p == NULL) return 0;
-  if (is_in_range(p) && !is_live(p)) refuse_pointer(p, site);
-  if (is_in_range(p)) return is_live(p) ? size_of(p, hak_load(hak_state_of(p))) : SIZE_MAX;
+  if (hak_secure_is_in_range(p) && !is_live(p)) refuse_pointer(p, site);
+  if (hak_secure_is_in_range(p)) return is_live(p) ? size_of(p, hak_load(hak_state_of(p))) : SIZE_MAX;
   size_t bytes = bytes_outside(p), n = bytes != 0 ? size_outside(p, bytes) : SIZE_MAX;
   if (bytes != 0 && n == SIZE_MAX) die(HAK_ERROR_overrun, p, site);
   return n;
@@ -208,12 +213,12 @@ size_t hak_secure_bytes(const void *p, const void *site) {
 static bool is_aligned_as(const void *p, size_t align) {
   if ((uintptr_t)p % align != 0) return false;
   bool said = align > 16;
-  return !is_in_range(p) || said == ((hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0);
+  return !hak_secure_is_in_range(p) || said == ((hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0);
 }
 
 /* A pointer that is no live block is left to the free that follows. */
 void hak_secure_expect(const void *p, size_t n, size_t align, const void *site) {
-  if (p == NULL || (is_in_range(p) ? !is_live(p) : bytes_outside(p) == 0)) return;
+  if (p == NULL || (hak_secure_is_in_range(p) ? !is_live(p) : bytes_outside(p) == 0)) return;
   if (n != SIZE_MAX && n != hak_secure_bytes(p, site)) die(HAK_ERROR_resized, p, site);
   if (align != 0 && !is_aligned_as(p, align)) die(HAK_ERROR_realigned, p, site);
 }

@@ -52,8 +52,14 @@ HAK_INLINE uint64_t hak_secure_canary(const void *p) { return (((uintptr_t)p ^ g
 /* [bytes] To be asked of the layers below for a request of n bytes; a size that no process has stays one. */
 size_t hak_secure_long_room(size_t n);
 HAK_INLINE size_t hak_secure_room(size_t n) {
-  return HAK_LIKELY(n <= HAK_RUN_MAX - HAK_SECURE_CANARY) ? n + HAK_SECURE_CANARY : hak_secure_long_room(n);
+  return HAK_LIKELY(n < HAK_RUN_MAX - HAK_SECURE_CANARY) ? n + HAK_SECURE_CANARY : hak_secure_long_room(n);
 }
+
+/* True if p lies where slabs and runs do: no big or guarded block. */
+bool hak_secure_is_in_range(const void *p);
+
+/* As hak_secure_room, where the block at p becomes one of n bytes: a big block that shrinks may stay one. */
+size_t hak_secure_room_moved(const void *p, size_t n);
 
 /* For blocks, and errors, that the inline functions leave. */
 void hak_secure_dress_any(void *p, size_t n, size_t align);

@@ -14,8 +14,8 @@ step() { echo "-- $*"; }
 
 step "make install"
 env -u MAKEFLAGS -u MAKELEVEL make -s -C "$sources" install DESTDIR="$stage" PREFIX=/opt/hakmem >"$stage/install.log"
-for file in include/hakmem/hakmem.h include/hakmem/experimental.h lib/libhakmem.so lib/libhakmem.a lib/libhakmem-override.a lib/libhakmem-dl.so \
-  lib/pkgconfig/hakmem.pc lib/cmake/hakmem/hakmemConfig.cmake lib/cmake/hakmem/hakmemConfigVersion.cmake \
+for file in include/hakmem/hakmem.h include/hakmem/experimental.h lib/libhakmem.so lib/libhakmem.a lib/libhakmem-override.a lib/libhakmem-dl.so lib/libhakmem-secure.so.0 \
+  lib/pkgconfig/hakmem.pc lib/pkgconfig/hakmem-secure.pc lib/cmake/hakmem/hakmemConfig.cmake lib/cmake/hakmem/hakmemConfigVersion.cmake \
   share/man/man1/hakmem.1 share/man/man3/hakmem.3 share/man/man7/hakmem-settings.7 \
   share/bash-completion/completions/hakmem share/zsh/site-functions/_hakmem \
   share/fish/vendor_completions.d/hakmem.fish share/doc/hakmem/LICENSE-MIT share/doc/hakmem/LICENSE-APACHE; do
@@ -26,7 +26,7 @@ step "find_package, C only"
 cmake -S "$project" -B "$stage/build" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" -DHAKMEM_VERSION="$version" >"$stage/log" ||
   { cat "$stage/log"; exit 1; }
 cmake --build "$stage/build" >"$stage/log" || { cat "$stage/log"; exit 1; }
-for program in linked static override loaded; do
+for program in linked static override secure loaded; do
   "$stage/build/$program"
 done
 
@@ -39,12 +39,17 @@ done
 
 step "pkg-config"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
-[ "$(pkg-config --modversion hakmem)" = "$version" ]
-# shellcheck disable=SC2046  # flags are words
-cc -DMALLOC_IS_HAKMEM=1 "$project/consumer.c" -o "$stage/by-pkg-config" $(pkg-config --cflags --libs hakmem)
-LD_LIBRARY_PATH=$prefix/lib "$stage/by-pkg-config"
+for name in hakmem hakmem-secure; do
+  [ "$(pkg-config --modversion "$name")" = "$version" ]
+  # shellcheck disable=SC2046  # flags are words
+  cc -DMALLOC_IS_HAKMEM=1 "$project/consumer.c" -o "$stage/by-pkg-config" $(pkg-config --cflags --libs "$name")
+  LD_LIBRARY_PATH=$prefix/lib "$stage/by-pkg-config"
+  readelf -d "$stage/by-pkg-config" | grep -q "NEEDED.*\[lib$name.so.0\]"
+done
 
-step "libhakmem.so needs no C++ library"
-if objdump -p "$prefix/lib/libhakmem.so" | grep -E 'NEEDED.*(stdc|gcc_s)'; then exit 1; fi
+step "libhakmem.so and libhakmem-secure.so need no C++ library"
+for name in hakmem hakmem-secure; do
+  if objdump -p "$prefix/lib/lib$name.so" | grep -E 'NEEDED.*(stdc|gcc_s)'; then exit 1; fi
+done
 
 echo "the installed tree serves every consumer"

@@ -74,7 +74,7 @@ class Archive(unittest.TestCase):
             self.assertEqual(flags(build, "libhakmem-core") - FLAGS_OF_MESON, cmake)
         self.succeeds("meson", "configure", build, "-Dc_args=-O0")  # compiled in a third of the time
         self.succeeds("ninja", "-C", build)
-        for program in ("linked", "override"):
+        for program in ("linked", "override", "secure"):
             self.assertEqual(self.succeeds(build / program), "")
 
     def test_meson_configures_for_another_machine(self) -> None:

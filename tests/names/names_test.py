@@ -104,7 +104,7 @@ class Exported(unittest.TestCase):
         return {row.split()[0] for row in rows if not row.startswith("#")}
 
     def test_the_libraries(self) -> None:
-        for library in ("libhakmem.so", "libhakmem-dl.so"):
+        for library in ("libhakmem.so", "libhakmem-secure.so", "libhakmem-dl.so"):
             names = self.defined(library)
             self.assertEqual([name for name, binding in names if binding == "LOCAL"], [], library)
             self.assertEqual({name.replace("@@", "@") for name, _ in names}, self.listed(library), library)

@@ -47,6 +47,7 @@ echo "in $(. /etc/os-release && echo "$PRETTY_NAME"), by apt"
 apt-get -qq update >/tmp/said 2>&1 || { tail -n 5 /tmp/said; exit 1; }
 check "libhakmem0, which needs libc alone" install libhakmem0
 check "a program of the bare image loads it (perl, by LD_PRELOAD)" perl_on_it
+check "libhakmem-secure0, which needs libc alone" install libhakmem-secure0
 check "libhakmem-dl" install libhakmem-dl
 check "hakmem, with Python" install hakmem
 check "served, as an image with ENV LD_PRELOAD is" served
@@ -55,8 +56,8 @@ check "python3 -m hakmem" python3 -m hakmem path
 check "by ld.so.preload, su among them" by_ld_so_preload
 check "libhakmem-dev" install libhakmem-dev
 check "debian/tests" tests_of_package
-check "dpkg finds every file as it was packed" dpkg --verify hakmem libhakmem0 libhakmem-dl libhakmem-dev
-check "all are removed" apt-get -qq -y purge hakmem libhakmem0 libhakmem-dl libhakmem-dev
+check "dpkg finds every file as it was packed" dpkg --verify hakmem libhakmem0 libhakmem-secure0 libhakmem-dl libhakmem-dev
+check "all are removed" apt-get -qq -y purge hakmem libhakmem0 libhakmem-secure0 libhakmem-dl libhakmem-dev
 check "nothing of them stays" sh -c '! find /usr /etc /var/lib -name "*hakmem*" ! -path "*/apt/*" | grep .'
 echo "$failed failed"
 [ "$failed" -eq 0 ]

@@ -12,7 +12,7 @@ from unittest import mock
 
 ROOT = Path(__file__).resolve().parents[2]
 DEBIAN, SPEC = ROOT / "packaging/debian", ROOT / "packaging/rpm/hakmem.spec"
-PACKAGES = ["libhakmem0", "libhakmem-dl", "libhakmem-dev", "hakmem"]
+PACKAGES = ["libhakmem0", "libhakmem-secure0", "libhakmem-dl", "libhakmem-dev", "hakmem"]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import dist  # noqa: E402
@@ -54,11 +54,13 @@ class Debian(unittest.TestCase):
                 package.refuse_without_tools(kind, package.own_arch())
 
     def test_symbols_are_those_of_the_abi_list(self) -> None:
-        rows = text(DEBIAN / "libhakmem0.symbols").splitlines()
-        soname, names = rows[0].split()[0], {row.split()[0].replace("@Base", "") for row in rows[1:]}
-        listed = {row.split()[0] for row in text(ROOT / "abi/libhakmem.so.symbols").splitlines() if not row.startswith("#")}
-        self.assertEqual(soname, f"libhakmem.so.{dist.version().split('.')[0]}")
-        self.assertEqual(names - {"HAKMEM_0.1@HAKMEM_0.1", "HAKMEM_EXPERIMENTAL@HAKMEM_EXPERIMENTAL"}, listed)
+        for name in ("libhakmem", "libhakmem-secure"):
+            with self.subTest(name):
+                rows = text(DEBIAN / f"{name}0.symbols").splitlines()
+                names = {row.split()[0].replace("@Base", "") for row in rows[1:]}
+                listed = {row.split()[0] for row in text(ROOT / f"abi/{name}.so.symbols").splitlines() if row[0] != "#"}
+                self.assertEqual(rows[0].split()[:2], [f"{name}.so.{dist.version().split('.')[0]}", f"{name}0"])
+                self.assertEqual(names - {"HAKMEM_0.1@HAKMEM_0.1", "HAKMEM_EXPERIMENTAL@HAKMEM_EXPERIMENTAL"}, listed)
 
     def test_scripts_can_be_run_and_are_sound(self) -> None:
         for script in (DEBIAN / "rules", DEBIAN / "tests/consumer", DEBIAN / "tests/command"):

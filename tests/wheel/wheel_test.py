@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ["HAK_TEST_BUILD"])
 BARE = {"PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"}
 PYTHON = "/usr/bin/python3" if os.access("/usr/bin/python3", os.X_OK) else shutil.which("python3") or sys.executable
-INSTALLED_BYTES = 5 << 20
+INSTALLED_BYTES = 6 << 20
 OLD, NEW = "manylinux_2_17", "manylinux_2_34"
 IMPORTS = "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]"
 PROOF = (
@@ -107,7 +107,7 @@ class Wheels(unittest.TestCase):
 
     def test_debug_files_are_beside_them(self) -> None:
         found = sorted((self.folder / "first/debug/.build-id").glob("??/*.debug"))
-        self.assertEqual(len(found), 18)  # four libraries and four tools twice, two programs
+        self.assertEqual(len(found), 20)  # five libraries and four tools twice, two programs
         sections = run("readelf", "-SW", found[0]).stdout
         self.assertIn(".debug_info", sections)
         self.assertNotIn(".debug", run("readelf", "-SW", self.package / "lib/libhakmem.so").stdout)
@@ -140,6 +140,10 @@ class Wheels(unittest.TestCase):
         for start in ([self.bin / "hakmem"], [self.bin / "python", "-m", "hakmem"]):
             done = run(*start, "exec", "--", PYTHON, "-c", PROOF, cwd=self.folder)
             self.assertEqual(self.printed(done).split(), ["True", str(self.package / "lib/libhakmem.so")])
+
+    def test_exec_is_served_by_the_secure_one(self) -> None:
+        done = self.hakmem("exec", "--secure", "--", PYTHON, "-c", PROOF)
+        self.assertEqual(self.printed(done).split(), ["True", str(self.package / "lib/libhakmem-secure.so")])
 
     def test_exec_with_settings_and_statistics(self) -> None:
         done = self.hakmem("exec", "--stats", "--set", "price=lean", "--", "sh", "-c", "echo $HAKMEM_PRICE; true")

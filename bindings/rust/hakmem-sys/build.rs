@@ -24,7 +24,7 @@ const OVERRIDING: [&str; 5] = ["api/malloc.c", "api/derived.c", "api/next.c", "a
 const MUSL_ONLY: [&str; 1] = ["os/libc_musl.c"];
 const GLIBC_ONLY: [&str; 1] = ["os/libc_glibc.c"];
 
-/// Files of libhakmem-secure.so alone.
+/// Files of libhakmem-secure.so alone, which is no part of the crate.
 const SECURE_ONLY: [&str; 7] = [
     "os/chance.c", "os/guard.c", "os/seal.c", "tables/apart.c", "tables/state.c", "runs/guards.c", "entry/secured.c",
 ];

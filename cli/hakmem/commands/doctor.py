@@ -6,13 +6,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Argument, Command
-from hakmem.commands.shared import BUILD, JSON, LIBRARY
+from hakmem.commands.shared import BUILD, JSON, LIBRARY, SECURE
 
 
-def perform(command: list[str], as_json: bool, build: Path | None, library: Path | None) -> int:
+def perform(command: list[str], as_json: bool, secure: bool, build: Path | None, library: Path | None) -> int:
     from hakmem.doctor.examine import examine
 
-    return examine(command[0] if command else None, as_json, build, library)
+    return examine(command[0] if command else None, as_json, build, library, secure)
 
 
 COMMAND = Command(
@@ -23,7 +23,7 @@ COMMAND = Command(
     the limits and variables of this process, which a program would inherit.""",
     "0 all is well; 1 something is to be changed; 2 it would not be served, or bad usage.",
     perform,
-    (JSON, BUILD, LIBRARY),
+    (JSON, SECURE, BUILD, LIBRARY),
     (Argument("command", "CMD", "A program; its arguments are not looked at.", required=False, many=True),),
     runs_program=True,
 )

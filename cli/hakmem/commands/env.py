@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from hakmem.base.options import Command, Option
-from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, SETTING
+from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, SECURE, SETTING
 
 
 def perform(**given: Any) -> int:
@@ -24,6 +24,6 @@ COMMAND = Command(
     perform,
     (
         Option(("--shell",), "sh, bash, zsh or fish. Default: as $SHELL says, else sh.", "SHELL"),
-        MODE, PRICE, SETTING, BUILD, LIBRARY,
+        MODE, PRICE, SECURE, SETTING, BUILD, LIBRARY,
     ),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from hakmem.base.options import Command, Option
-from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, PROGRAM, SETTING
+from hakmem.commands.shared import BUILD, LIBRARY, MODE, PRICE, PROGRAM, SECURE, SETTING
 
 
 def perform(**given: Any) -> None:
@@ -24,7 +24,7 @@ COMMAND = Command(
     "the program's own, as it is the program; 2 bad usage, or a program that HAKMEM cannot serve; 126 and 127 as in a shell.",
     perform,
     (
-        MODE, PRICE,
+        MODE, PRICE, SECURE,
         Option(("--stats",), "A small parent waits, and says on stderr at the end what the program used."),
         Option(("--profile",), "A small parent waits, and prints the holders of memory on stderr, however the program ends. "
                "--profile=FILE: the profile goes there. Default: PROGRAM.PID.heap.pb.gz. Of a script that only runs a "

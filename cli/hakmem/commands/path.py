@@ -21,7 +21,7 @@ COMMAND = Command(
     "0 it was printed; 2 bad usage, or there is no such library.",
     perform,
     (
-        Option(("--flavour",), "preload, static, override, or dl (see docs/guide/build-systems.md).", "FLAVOUR", default="preload"),
+        Option(("--flavour",), "preload, secure, static, override, or dl (see docs/guide/build-systems.md).", "FLAVOUR", default="preload"),
         BUILD,
     ),
 )

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hakmem.base.options import Command, Option, real, whole
-from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM
+from hakmem.commands.shared import BUILD, LIBRARY, PROGRAM, SECURE
 
 RUNS, RUNS_OF_PEERS = 5, 4
 REST_SECONDS, REST_LEAST = 2.0, 0.1
@@ -22,13 +22,13 @@ def refuse_without_peers(**given: object) -> None:
 
 def perform(
     command: list[str], peers: bool, peer: tuple[str, ...], allocators: str | None, runs: int | None, load: str | None,
-    rest: float | None, html: Path | None, stdin: str | None, build: Path | None, library: Path | None,
+    rest: float | None, html: Path | None, stdin: str | None, secure: bool, build: Path | None, library: Path | None,
 ) -> int:
     from hakmem.base.errors import Refusal
     from hakmem.process.places import find_places
     from hakmem.process.program import Program, default_program
 
-    program, places = Program(command) if command else default_program(), find_places(build, library)
+    program, places = Program(command) if command else default_program(), find_places(build, library, secure)
     if peers or not command:
         from hakmem.running.peers import Wishes, run_peers
         from hakmem.running.service import Manner
@@ -77,7 +77,7 @@ COMMAND = Command(
                Path),
         Option(("--stdin",), "What every run reads as standard input; - reads this command's own first. Default: "
                "standard input if it is a file, else nothing.", "FILE"),
-        BUILD, LIBRARY,
+        SECURE, BUILD, LIBRARY,
     ),
     (PROGRAM._replace(help="The program and its arguments. Default: a small service of CPython that has a burst of "
                       "requests and rests, with --peers.", required=False),),

@@ -9,6 +9,7 @@ from hakmem.base.options import Argument, Option, process_number, whole
 
 BUILD = Option(("--build",), "Where libhakmem.so and the tools were built.", "FOLDER", Path)
 LIBRARY = Option(("--library",), "Another build of libhakmem.so to run on.", "FILE", Path)
+SECURE = Option(("--secure",), "On libhakmem-secure.so, which ends the program at an error of memory (docs/security.md).")
 MODE = Option(("--mode",), "Short for --set mode=MODE.", "MODE")
 PRICE = Option(("--price",), "Short for --set price=PRICE: speed, balanced, lean, or a number.", "PRICE")
 SETTING = Option(("--set",), "A setting (docs/guide/settings.md). May be given again.", "NAME=VALUE", many=True, to="settings")

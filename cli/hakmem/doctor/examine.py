@@ -74,19 +74,21 @@ def show_json(findings: list[Finding], command: Optional[str]) -> None:
     print(json.dumps({"program": command, "status": status_of(findings), "findings": rows}, indent=2))
 
 
-def library_of(command: str, places: Places, build: Optional[Path], library: Optional[Path]) -> Path:
+def library_of(command: str, places: Places, build: Optional[Path], library: Optional[Path], secure: bool) -> Path:
     """The one for glibc where none for the program's libc was built, or the command cannot be run: the findings tell."""
     try:
-        return library_for(command, build, library)
+        return library_for(command, build, library, secure)
     except Refusal:
         return places.so_file
 
 
-def examine(command: Optional[str], as_json: bool, build: Optional[Path], library: Optional[Path]) -> int:
+def examine(
+    command: Optional[str], as_json: bool, build: Optional[Path], library: Optional[Path], secure: bool = False
+) -> int:
     """The exit status."""
-    places = find_places(build, library)
+    places = find_places(build, library, secure)
     if command is not None:
-        places = places._replace(so_file=library_of(command, places, build, library))
+        places = places._replace(so_file=library_of(command, places, build, library, secure))
     about_program = program.findings(command, places.so_file) if command is not None else []
     found = [*about_program, *system.findings(places)]
     if as_json:

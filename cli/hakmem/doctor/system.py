@@ -16,7 +16,7 @@ from hakmem.base.scratch import scratch_folder
 from hakmem.doctor import groups
 from hakmem.doctor.finding import Finding, State
 from hakmem.process.executable import machine_of, own_head
-from hakmem.process.places import Places, glibc_version
+from hakmem.process.places import SECURE_LIBRARY, Places, glibc_version
 from hakmem.process.preload import callers_preloads, is_allocator
 from hakmem.process.preloadable import is_for_musl, is_program_of_musl
 from hakmem.process.proof import read_records
@@ -59,6 +59,14 @@ def machine() -> Iterator[Finding]:
     yield Finding("machine", State.WELL, found, means)
 
 
+def about_secure(library: Path) -> str:
+    """Of the flavour with checks around each block: that this is it, or that it is beside this one."""
+    secure = library.with_name(SECURE_LIBRARY)
+    if secure.resolve() == library.resolve():
+        return "; it ends a program at an error of memory"
+    return f"; hakmem exec --secure takes {SECURE_LIBRARY} beside it" if secure.is_file() else ""
+
+
 def serves_here(places: Places) -> Iterator[Finding]:
     """A small program is run on it, with all the settings of the environment. Not one for musl where that program, or the
     probe that tells what served, is for glibc."""
@@ -80,7 +88,8 @@ def serves_here(places: Places) -> Iterator[Finding]:
         why = said or f"{SMALL_PROGRAM} ended with status {ended.returncode}"
         yield Finding("library", State.UNSERVED, why, "HAKMEM serves nothing here", "build it for this machine: make")
         return
-    yield Finding("library", State.WELL, f"{places.so_file} served {SMALL_PROGRAM}", "it is loaded, starts and serves here")
+    means = f"it is loaded, starts and serves here{about_secure(places.so_file)}"
+    yield Finding("library", State.WELL, f"{places.so_file} served {SMALL_PROGRAM}", means)
     for line in filter(None, ended.stderr.splitlines()):
         text = line.removeprefix("hakmem: ")
         yield Finding("settings", State.CHANGE, text, "that setting has no effect", "docs/guide/settings.md has all")

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from hakmem.base.errors import Refusal
 
 LIBRARY = "libhakmem.so"
+SECURE_LIBRARY = "libhakmem-secure.so"  # of the same sources, with checks around each block (docs/security.md)
 BUILD_FOLDER = Path("build") / "release"
 MUSL_FOLDER = "musl"
 WHEEL_FOLDER = Path(__file__).parents[1] / "lib"
@@ -28,11 +29,11 @@ class Places(NamedTuple):
     identity_probe: Path
 
 
-def find_places(build: Path | None, library: Path | None) -> Places:
+def find_places(build: Path | None, library: Path | None, secure: bool = False) -> Places:
     """`build` holds the tools, and the library too unless another one is given."""
     folder = find_folder(build)
     return Places(
-        so_file=find_library(build, library),
+        so_file=find_library(build, library, secure),
         launcher=existing(folder / "hak_launcher"),
         counting_probe=existing(folder / "libhakprobe.so"),
         identity_probe=existing(folder / "libhakident.so"),
@@ -47,17 +48,25 @@ def find_tool(build: Path | None, name: str) -> Path:
     return existing(find_folder(build) / name)
 
 
-def find_library(build: Path | None, library: Path | None) -> Path:
-    return named_library(library) if library else existing(find_folder(build) / LIBRARY)
+def library_name(library: Path | None, secure: bool) -> str:
+    """Of the file that is looked for in the folder; a file that was named is itself of one flavour."""
+    if library and secure:
+        raise Refusal("--secure or --library, one of them: --library names the file itself")
+    return SECURE_LIBRARY if secure else LIBRARY
 
 
-def find_musl_library(build: Path | None, program: str) -> Path:
+def find_library(build: Path | None, library: Path | None, secure: bool = False) -> Path:
+    name = library_name(library, secure)
+    return named_library(library) if library else existing(find_folder(build) / name)
+
+
+def find_musl_library(build: Path | None, program: str, name: str = LIBRARY) -> Path:
     """Where the folder's own is for glibc. Built by the preset musl: in a folder of that name in or beside the folder."""
     folder = find_folder(build)
-    for place in (folder / MUSL_FOLDER / LIBRARY, folder.parent / MUSL_FOLDER / LIBRARY):
+    for place in (folder / MUSL_FOLDER / name, folder.parent / MUSL_FOLDER / name):
         if place.is_file():
             return Path(os.path.realpath(place))
-    missing = f"no {MUSL_FOLDER}/{LIBRARY} in or beside {folder}"
+    missing = f"no {MUSL_FOLDER}/{name} in or beside {folder}"
     where = "the wheel for musllinux has one" if folder == Path(os.path.realpath(WHEEL_FOLDER)) else "build it with `make musl`"
     raise Refusal(f"{program} is linked with musl, and there is {missing}: {where}, or name it with --library")
 

@@ -22,7 +22,7 @@ from hakmem.process.executable import (
     machine_of,
     own_head,
 )
-from hakmem.process.places import LIBRARY, find_folder, find_library, find_musl_library, glibc_version
+from hakmem.process.places import LIBRARY, find_folder, find_library, find_musl_library, glibc_version, library_name
 
 GLIBC, LINKER_BYTES = "ld-linux", 4 << 20
 LIBCS = {False: "glibc", True: "musl"}
@@ -98,13 +98,14 @@ def is_built_for_musl(build: Path | None) -> bool:
     return is_for_musl(find_folder(build) / LIBRARY)
 
 
-def library_for(command: str, build: Path | None, library: Path | None) -> Path:
+def library_for(command: str, build: Path | None, library: Path | None, secure: bool = False) -> Path:
     """The library that was named, or the one that was built for the libc of `command`."""
+    name = library_name(library, secure)
     if library is None:
         path = loaded_file(executable_file(command))
         if is_program_of_musl(path) and not is_built_for_musl(build):
-            return find_musl_library(build, f"{command}: {path.name}")
-    return find_library(build, library)
+            return find_musl_library(build, f"{command}: {path.name}", name)
+    return find_library(build, library, secure)
 
 
 def gains_privileges(path: Path) -> bool:

@@ -43,6 +43,7 @@ class Order(NamedTuple):
     build: Optional[Path] = None
     library: Optional[Path] = None
     children: bool = False  # with --profile: a file for each of them, too
+    secure: bool = False  # on libhakmem-secure.so
     watch: Optional[str] = None  # a file, whose name gets the process's number; "": by the program's name
 
 
@@ -199,7 +200,7 @@ def refuse_if_not_watched(order: Order, path: Path) -> None:
 def execute(order: Order) -> NoReturn:
     name = order.command[0]
     refuse_if_not_watched(order, loaded_file(executable_file(name)))
-    library, base = library_for(name, order.build, order.library), dict(os.environ)
+    library, base = library_for(name, order.build, order.library, order.secure), dict(os.environ)
     refuse_unless_served(name, library)
     settings = settings_of(order.mode, order.price, order.settings)
     if order.profile is not None:

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Optional
 
 from hakmem.base.errors import Refusal
-from hakmem.process.places import existing, find_folder, find_library
+from hakmem.process.places import LIBRARY, SECURE_LIBRARY, existing, find_folder, find_library
 from hakmem.running.exec import check_settings, preloads, settings_of, variables_of
 
 FLAVOURS = {
-    "preload": "libhakmem.so", "static": "libhakmem.a", "override": "libhakmem-override.a", "dl": "libhakmem-dl.so",
+    "preload": LIBRARY, "secure": SECURE_LIBRARY, "static": "libhakmem.a", "override": "libhakmem-override.a",
+    "dl": "libhakmem-dl.so",
 }
 SHELLS = ("sh", "bash", "zsh", "fish")
 
@@ -47,12 +48,12 @@ def users_shell() -> str:
 
 def print_env(
     shell: Optional[str] = None, mode: Optional[str] = None, price: Optional[str] = None,
-    settings: tuple[str, ...] = (), build: Optional[Path] = None, library: Optional[Path] = None,
+    settings: tuple[str, ...] = (), build: Optional[Path] = None, library: Optional[Path] = None, secure: bool = False,
 ) -> int:
     shell = users_shell() if shell is None else shell
     if shell not in SHELLS:
         raise Refusal(f"--shell {shell}: allowed: {', '.join(SHELLS)}")
-    file, base = find_library(build, library), dict(os.environ)
+    file, base = find_library(build, library, secure), dict(os.environ)
     wanted = settings_of(mode, price, settings)
     check_settings(wanted, file)
     for name, value in {"LD_PRELOAD": preloads(base, file, []), **variables_of(wanted)}.items():

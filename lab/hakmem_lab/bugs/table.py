@@ -18,12 +18,15 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem.base.scratch import scratch_folder
 from hakmem.base.streams import show_progress
-from hakmem.process.peers import HAKMEM, Allocator, chosen, find_allocators
+from hakmem.process.peers import BUILT_FOLDER, HAKMEM, Allocator, at_file, chosen, find_allocators, noted_version
+from hakmem.process.places import SECURE_LIBRARY, candidate_roots
 
 SOURCE = Path(__file__).parents[2] / "bugs" / "bugs.cpp"
 COMPILER = ("g++", "-O1", "-w", "-fno-builtin", "-std=c++17", "-pthread")
 LIMIT = 30  # seconds of a run
 FLAVOURS = (("checks=on", {"HAKMEM_CHECKS": "on"}), ("guard_bytes=1", {"HAKMEM_GUARD_BYTES": "1"}))
+SECURE = f"{HAKMEM}-secure"
+CHECKED = ("mimalloc-secure", "snmalloc-checks", "hardened-malloc")  # by `make peers`, for this table alone
 SCUDO = "libclang_rt.scudo_standalone-x86_64.so"
 
 
@@ -69,8 +72,24 @@ def scudo() -> Iterator[str]:
         yield f"scudo={file}"
 
 
+def secure_flavour(library: Path) -> Iterator[Allocator]:
+    file = library.with_name(SECURE_LIBRARY)
+    if file.is_file():
+        yield at_file(SECURE, file)
+
+
+def checked_peers() -> Iterator[Allocator]:
+    """Builds of peers with their checks on, where `make peers` made them."""
+    for name in CHECKED:
+        files = (root / BUILT_FOLDER / f"lib{name}.so" for root in candidate_roots())
+        file = next((path for path in files if path.is_file()), None)
+        if file:
+            yield at_file(name, file, noted_version(file))
+
+
 def columns(library: Path, peers: list[str], names: str | None) -> list[Column]:
-    allocators = chosen(find_allocators(library, [*peers, *scudo()])[0], names)
+    first, *others = find_allocators(library, [*peers, *scudo()])[0]
+    allocators = chosen([first, *secure_flavour(library), *others, *checked_peers()], names)
     found = []
     for allocator in allocators:
         found.append(Column(allocator.name, allocator, {}))

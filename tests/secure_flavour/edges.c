@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* edges.c: blocks at each border between kinds, in the secure flavour: sizes, alignments, growth to the neighbour.
+ *
+ * Each has exactly the bytes that were asked for, is zero, and can be written to its end; one that grew is zero behind.
+ */
+#include <malloc.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { AROUND = 24, KIB = 1024 };
+
+static _Noreturn void wrong(const char *what, size_t n, size_t align) {
+  printf("%s: %zu bytes at a multiple of %zu\n", what, n, align);
+  exit(1);
+}
+
+static void check(unsigned char *p, size_t n, size_t align) {
+  if (p == NULL || (uintptr_t)p % align != 0) wrong("no block", n, align);
+  if (malloc_usable_size(p) != n) wrong("another size", n, align);
+  for (size_t i = 0; i < n; i += n > KIB ? 509 : 1) {
+    if (p[i] != 0) wrong("not zero", n, align);
+  }
+  memset(p, 0x5e, n);
+}
+
+/* The block that takes a grown one's place shows nothing of the past behind the old end. */
+static void twice(size_t n) {
+  unsigned char *past = malloc(2 * n), *p = malloc(n);
+  memset(past, 0x5e, 2 * n), memset(p, 1, n);
+  free(past);
+  p = realloc(p, 2 * n);
+  for (size_t i = n; i < 2 * n; i++) {
+    if (p[i] != 0) wrong("grown into the past", n, 16);
+  }
+  free(p);
+}
+
+static void of_size(size_t n) {
+  unsigned char *p = malloc(n);
+  check(p, n, 16);
+  p = realloc(p, n + AROUND);
+  if (p == NULL || malloc_usable_size(p) != n + AROUND) wrong("not grown", n, 16);
+  memset(p, 0x5e, n + AROUND);
+  p = realloc(p, n);
+  if (p == NULL || malloc_usable_size(p) != n || (n > 0 && p[n - 1] != 0x5e)) wrong("not shrunk", n, 16);
+  free(p);
+}
+
+int main(void) {
+  static const size_t border[] = {64, 512, KIB, 4 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB, 3000 * KIB};
+  for (size_t i = 0; i < sizeof border / sizeof *border; i++) {
+    for (size_t n = border[i] - AROUND; n <= border[i] + AROUND; n++) of_size(n);
+    twice(border[i]), twice(border[i] + AROUND);
+  }
+  for (size_t align = 16; align <= (size_t)64 << 20; align *= 2) {
+    for (size_t n = 1; n <= (size_t)4 << 20; n = n * 7 + 1) {
+      unsigned char *p = aligned_alloc(align, n);
+      check(p, n, align);
+      free(p);
+    }
+  }
+  puts("done");
+}
