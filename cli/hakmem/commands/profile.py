@@ -8,7 +8,7 @@ from typing import Optional
 
 from hakmem.base.errors import Refusal
 from hakmem.base.options import Argument, Command, Option, real
-from hakmem.commands.shared import output, rows
+from hakmem.commands.shared import collect_nothing, output, rows
 
 
 def perform(
@@ -19,6 +19,7 @@ def perform(
     from hakmem.profiling.profile import Wishes, show_profile
     from hakmem.reading.estimate import BRIEF, NOW, PEAK
 
+    collect_nothing()
     if peak and temporary:
         raise Refusal("--peak or --temporary, one of them")
     if since is not None and len(asked) > 1:
