@@ -113,9 +113,10 @@ static uint64_t in_use_for_peak(void) {
 static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double weight, const void *site) {
   uint64_t frames[HAK_BACKTRACE_MOST];
   struct hak_sample sample = {.address = (uintptr_t)p, .bytes = bytes, .asked = asked, .weight = weight};
+  uintptr_t sp = 0;
   hak_pace.walks = true;
-  unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame);
-  depth = hak_python_mix(frames, depth, HAK_BACKTRACE_MOST);
+  unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame, hak_python_is_known() ? &sp : NULL);
+  depth = hak_python_mix(frames, depth, HAK_BACKTRACE_MOST, sp);
   hak_pace.walks = false;
   hak_samples_add(&sample, frames, depth, in_use_for_peak());
   hak_python_forget(frames, depth);
