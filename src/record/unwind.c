@@ -318,7 +318,7 @@ struct frames {
 enum { OWN_MOST = 24 };
 
 /* The frame before in the upper bits of this one's address. */
-static HAK_NOINLINE uint64_t size_before(struct frames *to, uintptr_t sp) {
+static HAK_NOINLINE uint64_t size_bits(struct frames *to, uintptr_t sp) {
   uint64_t words = (sp - to->at) / sizeof sp;
   if (to->depth == 0) *to->sp = sp;
   bool known = to->depth != 0 && words >> HAK_FRAME_SIZE_BITS == 0;
@@ -329,7 +329,7 @@ static HAK_NOINLINE uint64_t size_before(struct frames *to, uintptr_t sp) {
 /* False: enough of them. */
 HAK_INLINE bool note_frame(struct frames *to, uint64_t pc, uintptr_t sp) {
   if (HAK_LIKELY(to->depth != 0) || pc == to->site) {
-    if (HAK_UNLIKELY(to->sp != NULL)) pc = (pc & ~HAK_FRAME_SIZE_MASK) | size_before(to, sp);
+    if (HAK_UNLIKELY(to->sp != NULL)) pc = (pc & ~HAK_FRAME_SIZE_MASK) | size_bits(to, sp);
     to->frame[to->depth++] = pc;
     return to->depth < to->most;
   }
