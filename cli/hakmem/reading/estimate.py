@@ -120,7 +120,6 @@ def told(profile: Any, moment: Moment = NOW) -> Optional[list[Evidence]]:
     return found
 
 
-@lru_cache(KINDS_READ)
 def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
     """As if all blocks were alike. A request of n bytes is counted as n + 16."""
     if not blocks or not size:
@@ -131,6 +130,7 @@ def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
     return Evidence(max(1.0, blocks * chance), blocks * chance * each, blocks * each * each * (1 - chance) / chance)
 
 
+@lru_cache(KINDS_READ)
 def by_whole_samples(size: int, blocks: int, part: float, period: int) -> Evidence:
     """The same of few blocks, as 1.2 blocks are told as 1: so many samples of blocks that stand for these bytes together.
     part: of a block's bytes that was asked for."""
