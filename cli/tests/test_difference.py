@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import subprocess
+import time
 import unittest
 from pathlib import Path
 from typing import Any
 
-from support import BUILD, Scratch, clean_environment, hakmem
+from support import BUILD, Scratch, clean_environment, end, hakmem
 from test_profile import Estimates, made, peaked
 
 from hakmem.profiling.difference import Read, Side, change_range, changes_of, functions, is_by_chance, stacks
@@ -114,6 +116,10 @@ class Printed(Scratch):
             (("--peak", file, file), ".*one: no peak_space in this profile: .*"),
             ((file, str(self.folder / "none")), ".*none: no such file or directory"),
             (("-o", str(self.folder / "x"), file, file), "-o goes with one profile only"),
+            (("--for", "1", file), r"--for goes with a PID \(see hakmem profile --help\)"),
+            (("--for", "1", file, file), "--for goes with one process, and not with --since"),
+            (("--for", "1", "--since", file, file), "--for goes with one process, and not with --since"),
+            (("--for", "1", "-o", str(self.folder / "x"), str(os.getpid())), "-o goes with one profile only"),
         ):
             self.assertRegex(self.profile(*words, status=2).stderr, rf"\Ahakmem: {said}\n\Z")
 
@@ -138,6 +144,26 @@ class Printed(Scratch):
         found = re.search(r"change  ≈ \+(\d+\.\d) MiB", out)
         assert found, out
         self.assertAlmostEqual(float(found[1]), 30000 * 1152 / (1 << 20), delta=2)
+
+    def test_what_grows_from_now_on(self) -> None:
+        """A constant cache that was filled before is no growth."""
+        code = ("import time\ndef fetch(): return bytes(1000)\ndef audit(): return bytes(5000)\n"
+                "cache, kept = [fetch() for _ in range(20000)], []\nprint('ready', flush=True)\n"
+                "while True:\n  kept.append(audit()); cache[len(kept) % 20000] = fetch(); time.sleep(0.0005)\n")
+        environment = clean_environment(LD_PRELOAD=str(BUILD / "libhakmem.so"), HAKMEM_PROFILE_TABLE=str(self.folder / "table"),
+                                        HAKMEM_PROFILE_BYTES="4K", PYTHONMALLOC="malloc")
+        process = subprocess.Popen(["/usr/bin/python3", "-c", code], env=environment, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(end, process)
+        assert process.stdout
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        begin = time.monotonic()
+        out = self.profile("--for", "1", str(process.pid)).stdout
+        self.assertGreater(time.monotonic() - begin, 1)
+        first = next(line for line in out.splitlines() if "<string>:" in line)
+        self.assertRegex(first, r"^ *\+\d.* audit \(<string>:3\)", out)
+        found = re.search(r"change  ≈ \+(\d+(?:\.\d)?) (MiB|KiB)", out)
+        assert found, out
+        self.assertGreater(float(found[1]), 0)
 
 
 if __name__ == "__main__":

@@ -128,9 +128,21 @@ class Profiled(Scratch):
         self.assertIn(len([name for name in self.files() if re.fullmatch(r"all(\.\d+)?\.pb\.gz", name)]), (2, 3))
         self.assert_leak_is_named(self.profiled("./text", ends=3).stderr)
         ended = self.profiled("/bin/true", options=("--profile=none.pb.gz", "--set", "profile_bytes=1T"))
-        self.assertIn("live         no block was sampled: likely less than 3072 GiB\n", ended.stderr)
-        self.assertIn("one byte in 1024 GiB is sampled", ended.stderr)
+        self.assertRegex(ended.stderr, r"\Ahakmem exec: /bin/true exited with 0\n  heap profile none\.pb\.gz: ([\d.]+ (Ki)?B in use at exit, )?"
+                         r"likely less than 3072 GiB ever; one byte in 1024 GiB is sampled, more with [^\n]*\n\Z")
         self.assertEqual(len(read(self.folder / "none.pb.gz").sample), 0)
+
+    def test_a_program_that_only_starts_others_has_one_line(self) -> None:
+        """And one for what it started, of which no table can be made: in a root without /dev/shm and the temporary folder."""
+        bwrap = shutil.which("bwrap")
+        if bwrap is None:
+            self.skipTest("no bwrap")
+        inside = ("--ro-bind", "/", "/", "--dev", "/dev", "--tmpfs", str(self.temporary), "true")
+        ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", "--", bwrap, *inside)
+        *_, exited, profile = ended.stderr.splitlines()
+        self.assertEqual((ended.returncode, exited), (0, f"hakmem exec: {bwrap} exited with 0"))
+        self.assertRegex(profile, r"\A  heap profile .*/x: [\d.]+ (Ki)?B in use at exit, .* ever; one byte in 64\.0 KiB is sampled")
+        self.assertLessEqual(len(ended.stderr.splitlines()), 3)
 
     def test_what_little_leaks_is_never_told_as_nothing(self) -> None:
         """By a few samples or none: the truth is in the range that is told, or below the bound. The counters have it all."""

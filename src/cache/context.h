@@ -9,10 +9,14 @@
  *              malloc: top > floor, take top[-1]     free: top < ceiling, store at top
  *
  *           The empty context is all zero: floor = top = ceiling, so a thread's first call takes the slow path.
- *           A class is *closed* while its floor is raised to the end of the address space and its ceiling lowered to
+ *           A class is *closed* while its floor is raised above any address and its ceiling lowered to
  *           NULL: each malloc and free of the class takes the slow path. While calls are counted or traced
- *           (tables/calls.h) all classes are closed; while calls are sampled only the floors are raised. An open class
- *           pays no instruction for either.
+ *           (tables/calls.h) all classes are closed. While calls are sampled only the floors are raised, to the
+ *           negative of the lowest top that has a block, which the sampler (entry/sampled.h) adds to the top. An open
+ *           class pays no instruction for either.
+ *
+ *              floor     slots     every other observer, or closed: 2^63     sampled: 2^64 - (slots + 1)
+ *              sampler   top + floor: carries only if sampled and top > slots
  *
  *           A drain of an idle thread (reclaim/drain_idle.c) closes a class and sets its `closed` bit. The kernel's
  *           barrier falls between two instructions of the owner. After the barrier the owner's calls of the class take

@@ -37,13 +37,16 @@ struct hak_lock g_closed_lock;
 
 /* ---- floor and ceiling ---- */
 
-#define RAISED_FLOOR ((void **)UINTPTR_MAX)
+#define RAISED_FLOOR ((void **)((uintptr_t)1 << 63))
 #define EYES_UNKNOWN ((uint8_t)UINT8_MAX)
+
+static void **sampled_floor(void **slots) { return (void **)-((uintptr_t)slots + sizeof *slots); }
 
 static void mark_class(struct hak_context *x, unsigned c) {
   unsigned eyes = hak_calls_observers();
   bool closed = hak_has_class(x->closed, c), all = hak_calls_see_frees(eyes) || closed;
-  hak_store(&x->floor[c], eyes != 0 || closed ? RAISED_FLOOR : x->slots[c]);
+  void **open = eyes != 0 ? sampled_floor(x->slots[c]) : x->slots[c];
+  hak_store(&x->floor[c], all ? RAISED_FLOOR : open);
   hak_store(&x->ceiling[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
 }
 

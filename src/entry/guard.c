@@ -16,7 +16,7 @@
 static HAK_NOINLINE void walk(struct hak_guarded_stack *stack, const void *site, const void *frame) {
   uint64_t frames[HAK_BACKTRACE_MOST];
   hak_pace.walks = true;
-  unsigned depth = hak_backtrace_take(frames, site, frame);
+  unsigned depth = hak_backtrace_take(frames, site, frame, NULL);
   hak_pace.walks = false;
   stack->thread = hak_guarded_thread();
   stack->depth = (uint32_t)hak_min(depth, HAK_GUARDED_FRAMES);

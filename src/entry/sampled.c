@@ -49,7 +49,7 @@ static void heed_means(void) {
 static void set_left(void) {
   enum { LOOK = 256 << 10 };
   int64_t next = hak_pace.to_sample < hak_pace.to_guard ? hak_pace.to_sample : hak_pace.to_guard;
-  hak_pace.left = hak_pace.drawn = next < LOOK ? next : LOOK;
+  hak_pace.left = hak_pace.drawn = (next < LOOK ? next : LOOK) - 1; /* the request with that byte leaves less than 0 */
 }
 
 /* Seeds: threads have different tokens; the clock tells a thread from an earlier thread with the same token. */
@@ -68,7 +68,7 @@ static double count_request(size_t n) {
   if (hak_pace.walks || !hak_calls_are_sampled()) return 0;
   if (HAK_UNLIKELY(hak_pace.chance == 0)) begin_sampling();
   hak_pace.left -= (int64_t)bytes;
-  if (hak_pace.left > 0) return 0;
+  if (hak_pace.left >= 0) return 0;
   int64_t passed = hak_pace.drawn - hak_pace.left;
   hak_pace.to_sample -= passed;
   hak_pace.to_guard -= passed;
@@ -113,9 +113,10 @@ static uint64_t in_use_for_peak(void) {
 static HAK_NOINLINE void note_sample(void *p, size_t asked, size_t bytes, double weight, const void *site) {
   uint64_t frames[HAK_BACKTRACE_MOST];
   struct hak_sample sample = {.address = (uintptr_t)p, .bytes = bytes, .asked = asked, .weight = weight};
+  uintptr_t sp = 0;
   hak_pace.walks = true;
-  unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame);
-  depth = hak_python_mix(frames, depth, HAK_BACKTRACE_MOST);
+  unsigned depth = hak_backtrace_take(frames, site, hak_pace.frame, hak_python_is_known() ? &sp : NULL);
+  depth = hak_python_mix(frames, depth, HAK_BACKTRACE_MOST, sp);
   hak_pace.walks = false;
   hak_samples_add(&sample, frames, depth, in_use_for_peak());
   hak_python_forget(frames, depth);
@@ -172,12 +173,10 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
 
 void *hak_sampled_malloc(size_t n, const void *site) {
   if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_untraced_malloc(n, site);
-  struct hak_context *x = hak_context;
   void *p;
-  unsigned c = n <= HAK_SLAB_MAX ? hak_context_class(x, n) : 0;
-  if (HAK_LIKELY(hak_calls_are_only_sampled() && hak_sampled_pops(x, c, n))) {
+  if (HAK_LIKELY((p = hak_sampled_pop_for(n)) != NULL)) {
     hak_pace.passed = true;
-    return hak_sampled_pop(x, c, n);
+    return p;
   }
   double weight = count_request(n);
   if (HAK_UNLIKELY(hak_pace.guard) && (p = hak_guard_malloc(n, site)) != NULL) return p;

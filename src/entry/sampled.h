@@ -6,9 +6,9 @@
  *           requested, one block on average is sampled: it is placed such that its free takes the slow path, and its
  *           stack and bytes go into the table.
  *
- *              malloc -> slow path -> left -= bytes > 0 ? pop              36 instructions more than without sampling
- *                                              \--- <= 0 ? sampled slab | run with a site | big block;
- *                                                          stack -> record/profile_samples.h
+ *              malloc -> slow path -> left -= bytes >= 0 ? pop             21 instructions more than without sampling
+ *                                              \--- < 0 ? sampled slab | run with a site | big block;
+ *                                                         stack -> record/profile_samples.h
  *
  *              free -> no class -> slow path -> sampled? remove the row, then free the block
  *
@@ -35,7 +35,7 @@
 #include "os/die.h"
 
 struct hak_pace {
-  int64_t left;      /* bytes to the next sample, guarded block or look at the settings, whichever is nearest */
+  int64_t left;      /* bytes before the next sample, guarded block or look at the settings, whichever is nearest */
   int64_t drawn;     /* left, when drawn */
   int64_t to_sample, to_guard; /* bytes from there; NEVER: not asked for */
   uint64_t mean, guard_mean;   /* profile_bytes and guard_bytes at the last draw; 0: not asked for */
@@ -52,15 +52,28 @@ extern HAK_HIDDEN __thread struct hak_pace hak_pace;
 /* [bytes] Weight of a request: any function of n would do, but not 0 for any n. */
 HAK_INLINE size_t hak_sampled_bytes(size_t n) { return n + 16; }
 
-/* True if the magazine of class c can serve the request and the request is not sampled. A closed class has ceiling
- * NULL. */
-HAK_INLINE bool hak_sampled_pops(const struct hak_context *x, unsigned c, size_t n) {
-  return hak_pace.left > (int64_t)hak_sampled_bytes(n) && x->top[c] > x->slots[c] && HAK_PEEK(&x->ceiling[c]) != NULL;
+/* A block from the magazine of class c. NULL: the magazine is empty or closed, or the request is to be sampled. What is
+ * observed besides needs no test, as it closes all classes. */
+HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, size_t n) {
+  void **top = HAK_PEEK(&x->top[c]);
+  uintptr_t below;
+  if (HAK_UNLIKELY(!__builtin_add_overflow((uintptr_t)HAK_PEEK(&x->floor[c]), (uintptr_t)top, &below))) return NULL;
+  int64_t left = hak_pace.left - (int64_t)hak_sampled_bytes(n);
+  if (HAK_UNLIKELY(left < 0)) return NULL;
+  hak_pace.left = left;
+  void *p = hak_cache_pop(x, (unsigned)c, top);
+  if (p == NULL) __builtin_unreachable(); /* lets the compiler drop the caller's test for NULL */
+  return p;
 }
 
-HAK_INLINE void *hak_sampled_pop(struct hak_context *x, unsigned c, size_t n) {
-  hak_pace.left -= (int64_t)hak_sampled_bytes(n);
-  return hak_cache_pop(x, c, x->top[c]);
+/* hak_sampled_pop for n bytes of any number. */
+HAK_INLINE void *hak_sampled_pop_for(size_t n) {
+  struct hak_context *x = hak_context;
+  size_t c;
+  if (HAK_LIKELY(n <= HAK_SMALL_MAX)) c = x->small_class[(n + 15) / 16];
+  else if (n <= HAK_SLAB_MAX) c = hak_mid_class_of(n);
+  else return NULL;
+  return hak_sampled_pop(x, c, n);
 }
 
 /* malloc of a call whose frame is in hak_pace. */

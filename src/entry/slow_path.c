@@ -142,8 +142,11 @@ void *hak_untraced_malloc(size_t n, const void *site) {
   return HAK_LIKELY(p != NULL) ? p : hak_slow_ask(n, site);
 }
 
+/* While calls are sampled nearly all of them end in hak_sampled_pop_for. */
 void *hak_slow_malloc(size_t n, const void *site) {
-  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_malloc(n, site) : hak_traced_malloc(n, site);
+  if (HAK_LIKELY(HAK_PEEK(&g_calls) == HAK_CALLS_UNOBSERVED)) return hak_untraced_malloc(n, site);
+  void *p = hak_sampled_pop_for(n);
+  return HAK_LIKELY(p != NULL) ? p : hak_traced_malloc(n, site);
 }
 
 void *hak_slow_alloc_at(size_t n, const void *site) {

@@ -25,7 +25,7 @@ static bool is_traced(void) {
 
 #define PLACE(site) ((struct hak_trace_place){site, __builtin_frame_address(0)})
 
-static HAK_NOINLINE void *traced_malloc(size_t n, const void *site) {
+void *hak_traced_malloc(size_t n, const void *site) {
   bool traced = is_traced();
   MARK_FRAME();
   void *p = hak_calls_are_sampled() ? hak_sampled_malloc(n, site) : hak_untraced_malloc(n, site);
@@ -33,22 +33,6 @@ static HAK_NOINLINE void *traced_malloc(size_t n, const void *site) {
   return p;
 }
 
-/* A block from the magazine for a request that is not sampled. NULL: take the longer path. */
-HAK_INLINE void *sampled_pop(size_t n) {
-  if (HAK_UNLIKELY(!hak_calls_are_only_sampled() || n > HAK_SLAB_MAX)) return NULL;
-  struct hak_context *x = hak_context;
-  unsigned c = HAK_LIKELY(n <= HAK_SMALL_MAX) ? x->small_class[(n + 15) / 16] : hak_mid_class_of(n);
-  if (HAK_UNLIKELY(!hak_sampled_pops(x, c, n))) return NULL;
-  void *p = hak_sampled_pop(x, c, n);
-  if (p == NULL) __builtin_unreachable(); /* lets the compiler drop the caller's test for NULL */
-  return p;
-}
-
-/* Nearly all sampled calls end in sampled_pop. */
-void *hak_traced_malloc(size_t n, const void *site) {
-  void *p = sampled_pop(n);
-  return HAK_LIKELY(p != NULL) ? p : traced_malloc(n, site);
-}
 
 void *hak_traced_calloc(size_t count, size_t size, const void *site) {
   bool traced = is_traced();
@@ -91,6 +75,6 @@ static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
 }
 
 void *hak_traced_realloc(void *p, size_t n, const void *site) {
-  void *q = p == NULL ? sampled_pop(n) : NULL;
+  void *q = p == NULL ? hak_sampled_pop_for(n) : NULL;
   return HAK_LIKELY(q != NULL) ? q : traced_realloc(p, n, site);
 }

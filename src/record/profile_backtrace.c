@@ -47,9 +47,10 @@ static unsigned by_frame_pointers(uint64_t *frames, const void *frame) {
 }
 
 /* Of a library whose own tables have no header, only frame pointers are left. */
-unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame) {
-  unsigned depth = hak_unwind(frames, HAK_BACKTRACE_MOST, (uintptr_t)site, is_bare());
+unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame, uintptr_t *sp) {
+  unsigned depth = hak_unwind(frames, HAK_BACKTRACE_MOST, (uintptr_t)site, is_bare(), sp);
   if (depth != 0) return depth;
+  if (sp != NULL) *sp = 0;
   frames[0] = (uintptr_t)site;
   return frame != NULL ? by_frame_pointers(frames, frame) : 1;
 }

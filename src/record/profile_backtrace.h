@@ -29,7 +29,8 @@ void hak_backtrace_finish(bool reads);
 void hak_backtrace_bare(bool bare);
 
 /* Fills frames[0 ..), with `site` first, and returns their number. `frame`: the frame of the function that the program
- * called, which has a frame pointer. */
-unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame);
+ * called, which has a frame pointer. sp: NULL, or the frames have sizes in their upper bits (unwind.h), and out: where
+ * the first one begins; 0: they have none. */
+unsigned hak_backtrace_take(uint64_t frames[HAK_BACKTRACE_MOST], const void *site, const void *frame, uintptr_t *sp);
 
 #endif

@@ -14,7 +14,6 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/atomic.h"
@@ -24,6 +23,7 @@
 #include "os/lookup.h"
 #include "os/seal.h"
 #include "record/profile_places.h"
+#include "record/unwind.h"
 
 /* Offsets. */
 struct layout {
@@ -128,8 +128,9 @@ struct walk {
   unsigned depth, most;
   unsigned from;    /* the loop of the next call lies here or further out */
   bool in_order;    /* as many frames of the loop as records */
-  unsigned next;    /* the return address of this frame was not met yet */
-  uint64_t scanned; /* up to here on the stack */
+  unsigned next;    /* this frame begins above `scanned`, or its return address was not met yet */
+  uint64_t scanned; /* up to here on the stack; if the frames have sizes, where frames[next - 1] begins */
+  bool has_sizes;   /* in the frames' upper bits */
   unsigned pending; /* places behind `depth` that belong to that call */
   uint64_t page[PAGES]; /* pages that can be read, by the last bits of their numbers */
 };
@@ -254,7 +255,8 @@ static void note_place(struct walk *walk, uint64_t frame) {
   if (place != 0) walk->frames[walk->depth + walk->pending++] = place;
 }
 
-static bool is_in_loop(uint64_t address) {
+static bool is_in_loop(uint64_t frame) {
+  uint64_t address = frame & ~HAK_FRAME_SIZE_MASK;
   return address > g_python.found.loop && address <= g_python.found.loop_end;
 }
 
@@ -274,12 +276,34 @@ static unsigned count_in_loop(const struct walk *walk) {
 /* The frame that the record lies in: the last one whose return address lies below. A frame whose caller's frame holds a
  * copy of the return address is taken to end there, so an error is one of a frame, and none is left behind by samples
  * (entry/sampled.c). walk->depth: none. */
-static unsigned loop_by_stack(struct walk *walk, uint64_t record) {
+static unsigned loop_by_addresses(struct walk *walk, uint64_t record) {
   if (record % sizeof record != 0 || record < walk->scanned || record - walk->scanned > SCAN_MOST) return walk->depth;
   for (; walk->scanned < record && walk->next < walk->depth; walk->scanned += sizeof record) {
     walk->next += word_at(walk, walk->scanned) == walk->frames[walk->next];
   }
   return walk->next > walk->from ? walk->next - 1 : walk->depth;
+}
+
+static uint64_t size_before(const struct walk *walk, unsigned n) {
+  uint64_t frame = walk->frames[n];
+  return hak_frame_is_place(frame) ? 0 : (frame & HAK_FRAME_SIZE_MASK) >> HAK_FRAME_SIZE_SHIFT;
+}
+
+/* The frame that the record lies in, by where frames begin. Behind a frame of unknown size none is found.
+ * walk->depth: none. */
+static unsigned loop_by_sizes(struct walk *walk, uint64_t record) {
+  if (record < walk->scanned) return walk->depth;
+  for (; walk->next < walk->depth; walk->next++) {
+    uint64_t bytes = size_before(walk, walk->next) * sizeof record;
+    if (bytes == 0) return walk->depth;
+    if (record - walk->scanned < bytes) break;
+    walk->scanned += bytes;
+  }
+  return walk->next > walk->from && walk->next < walk->depth ? walk->next - 1 : walk->depth;
+}
+
+static unsigned loop_by_stack(struct walk *walk, uint64_t record) {
+  return walk->has_sizes ? loop_by_sizes(walk, record) : loop_by_addresses(walk, record);
 }
 
 /* The frame of the loop whose record lies here. walk->depth: none. */
@@ -355,10 +379,12 @@ static unsigned count_records(struct walk *walk, struct chain at) {
   return count;
 }
 
-static HAK_NOINLINE unsigned mix_frames(const struct layout *layout, uint64_t *frames, unsigned depth, unsigned most) {
+static HAK_NOINLINE unsigned mix_frames(const struct layout *layout, uint64_t *frames, unsigned depth, unsigned most,
+                                        uintptr_t sp) {
   uint64_t (*state_of)(void) = (uint64_t (*)(void))(uintptr_t)g_python.found.state;
-  struct walk walk = {.layout = layout, .frames = frames, .depth = depth, .most = most};
-  walk.scanned = (uintptr_t)(frames + most);
+  struct walk walk = {.layout = layout, .frames = frames, .depth = depth, .most = most, .has_sizes = sp != 0};
+  walk.scanned = sp != 0 ? sp : (uintptr_t)(frames + most);
+  walk.next = sp != 0;
   uint64_t state = state_of();
   struct chain at = state != 0 ? first_of(&walk, state) : (struct chain){0, 0};
   walk.in_order = at.frame != 0 && count_records(&walk, at) == count_in_loop(&walk);
@@ -371,10 +397,19 @@ static HAK_NOINLINE unsigned mix_frames(const struct layout *layout, uint64_t *f
   return walk.depth;
 }
 
-unsigned hak_python_mix(uint64_t *frames, unsigned depth, unsigned most) {
+bool hak_python_is_known(void) { return hak_load(&g_python.layout) != NULL && hak_load(&g_allowed); }
+
+static void take_sizes_away(uint64_t *frames, unsigned depth) {
+  for (unsigned n = 0; n < depth; n++) {
+    if (!hak_frame_is_place(frames[n])) frames[n] &= ~HAK_FRAME_SIZE_MASK;
+  }
+}
+
+unsigned hak_python_mix(uint64_t *frames, unsigned depth, unsigned most, uintptr_t sp) {
   const struct layout *layout = hak_load_acquire(&g_python.layout);
-  if (HAK_LIKELY(layout == NULL) || !hak_load(&g_allowed)) return depth;
-  return mix_frames(layout, frames, depth, most);
+  if (HAK_UNLIKELY(layout != NULL) && hak_load(&g_allowed)) depth = mix_frames(layout, frames, depth, most, sp);
+  if (sp != 0) take_sizes_away(frames, depth);
+  return depth;
 }
 
 void hak_python_forget(uint64_t *frames, unsigned depth) {

@@ -11,8 +11,9 @@
  *           A call of the interpreter's loop runs one or more functions of Python, and has a record in its C frame. If
  *           there are as many return addresses into the loop as records, these belong to each other in their order.
  *           Else (a part of the loop was moved away by the compiler, a stack is cut off) a call is found by the stack:
- *           the record lies between the return addresses of the loop's frame and of the frame outside. Lines that no
- *           frame was found for, as where the stack is the call site alone, stand behind all others.
+ *           the record lies in the loop's frame, between the places where the unwinder found that frame and the one
+ *           outside. Of a stack by frame pointers these are unknown, and the return addresses are looked for. Lines
+ *           that no frame was found for, as where the stack is the call site alone, stand behind all others.
  *
  *           The calling thread asks for its own state (PyGILState_GetThisThreadState), so the frames are its own. These
  *           are alive, with what they refer to, while it runs, with the interpreter's lock or without. What is not so
@@ -27,6 +28,7 @@
 #ifndef HAK_RECORD_PYTHON_FRAMES_H
 #define HAK_RECORD_PYTHON_FRAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Addresses in the process, of names that the interpreter exports. */
@@ -45,9 +47,13 @@ void hak_python_prepare(void);
  * effect after a hak_python_prepare that found one. */
 void hak_python_take(const struct hak_python *found);
 
+/* True: hak_python_mix may find frames. */
+bool hak_python_is_known(void);
+
 /* Puts frames of the interpreter between frames[0 .. depth), of `most`; returns the new depth. frames[0] stays. The
- * array lies on the stack, below the frame that returns to frames[0]. Lock: none held. */
-unsigned hak_python_mix(uint64_t *frames, unsigned depth, unsigned most);
+ * array lies on the stack, below the frame that returns to frames[0]. sp: where that frame begins, and the frames have
+ * sizes in their upper bits (unwind.h), which are taken away; 0: they have none. Lock: none held. */
+unsigned hak_python_mix(uint64_t *frames, unsigned depth, unsigned most, uintptr_t sp);
 
 /* Clears the array: what stays of it on the stack would look like return addresses. */
 void hak_python_forget(uint64_t *frames, unsigned depth);

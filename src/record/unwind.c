@@ -312,12 +312,24 @@ struct frames {
   uint64_t *frame;
   unsigned depth, most, own;
   uint64_t site;
+  uintptr_t *sp; /* as asked for */
+  uintptr_t at;  /* begin of the last frame */
 };
 enum { OWN_MOST = 24 };
 
+/* The frame before in the upper bits of this one's address. */
+static HAK_NOINLINE uint64_t size_bits(struct frames *to, uintptr_t sp) {
+  uint64_t words = (sp - to->at) / sizeof sp;
+  if (to->depth == 0) *to->sp = sp;
+  bool known = to->depth != 0 && words >> HAK_FRAME_SIZE_BITS == 0;
+  to->at = sp;
+  return known ? words << HAK_FRAME_SIZE_SHIFT : 0;
+}
+
 /* False: enough of them. */
-HAK_INLINE bool note_frame(struct frames *to, uint64_t pc) {
+HAK_INLINE bool note_frame(struct frames *to, uint64_t pc, uintptr_t sp) {
   if (HAK_LIKELY(to->depth != 0) || pc == to->site) {
+    if (HAK_UNLIKELY(to->sp != NULL)) pc = (pc & ~HAK_FRAME_SIZE_MASK) | size_bits(to, sp);
     to->frame[to->depth++] = pc;
     return to->depth < to->most;
   }
@@ -350,18 +362,18 @@ static bool pass_usual_frames(struct walk *walk, struct frames *to) {
     if (other_at != 0) other = *(const uintptr_t *)other_in;
     pc = hak_arch_unsigned(HAK_ARCH_CALL_PUSHES ? *(const uintptr_t *)(cfa - word) : other);
     sp = cfa;
-    more = pc != 0 && note_frame(to, pc);
+    more = pc != 0 && note_frame(to, pc, sp);
   }
   walk->pc = pc, walk->sp = sp, walk->fp = fp, walk->other = other;
   return more;
 }
 
-unsigned hak_unwind(uint64_t *frames, unsigned most, uint64_t site, bool bare) {
+unsigned hak_unwind(uint64_t *frames, unsigned most, uint64_t site, bool bare, uintptr_t *sp) {
   struct walk walk = {.exact = true};
-  struct frames to = {.frame = frames, .most = most, .site = site};
+  struct frames to = {.frame = frames, .most = most, .site = site, .sp = sp};
   HAK_ARCH_HERE(walk.pc, walk.sp, walk.fp, walk.other);
   begin_walk(&walk, bare);
-  while (go_outwards(&walk) && note_frame(&to, walk.pc) && pass_usual_frames(&walk, &to)) {
+  while (go_outwards(&walk) && note_frame(&to, walk.pc, walk.sp) && pass_usual_frames(&walk, &to)) {
   }
   return to.depth;
 }

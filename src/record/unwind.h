@@ -25,10 +25,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Upper bits of a return address, where sizes were asked for: words on the stack between the begin of the frame before
+ * and of this one, which are that frame's size. 0: unknown, or too many. */
+enum { HAK_FRAME_SIZE_SHIFT = 48, HAK_FRAME_SIZE_BITS = 15 };
+#define HAK_FRAME_SIZE_MASK ((((uint64_t)1 << HAK_FRAME_SIZE_BITS) - 1) << HAK_FRAME_SIZE_SHIFT)
+
 /* Stores the return addresses from `site` on outwards, at most `most`; `site` is the address to which one of the
  * calls returns that led here. Returns their number; 0: `site` is none of the innermost ones. bare: no kernel calls but
- * those of malloc. */
-unsigned hak_unwind(uint64_t *frames, unsigned most, uint64_t site, bool bare);
+ * those of malloc. sp: NULL, or sizes are asked for, and out: the address at which the frame that called begins. */
+unsigned hak_unwind(uint64_t *frames, unsigned most, uint64_t site, bool bare, uintptr_t *sp);
 
 /* The same by frame pointers alone, from this frame, which has one, on outwards: what its function returns to first. */
 unsigned hak_unwind_chain(uint64_t *frames, unsigned most, const void *frame, bool bare);

@@ -45,11 +45,6 @@ static inline bool hak_calls_are_sampled(void) { return (hak_load(&g_calls) & HA
 static inline bool hak_calls_are_checked(void) { return (hak_load(&g_calls) & HAK_CALLS_CHECKED) != 0; }
 static inline bool hak_calls_are_marked(void) { return (hak_load(&g_calls) & HAK_CALLS_MARKED) != 0; }
 
-/* True if sampling is the only observer. */
-static inline bool hak_calls_are_only_sampled(void) {
-  return hak_load(&g_calls) == (HAK_CALLS_UNOBSERVED | HAK_CALLS_SAMPLED | HAK_CALLS_MARKED);
-}
-
 /* The observers by which a thread sets its floors and ceilings; 0: none. */
 static inline unsigned hak_calls_observers(void) {
   return hak_load(&g_calls) & (HAK_CALLS_COUNTED | HAK_CALLS_TRACED | HAK_CALLS_SAMPLED);

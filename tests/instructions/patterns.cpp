@@ -249,6 +249,25 @@ void mid_replace(std::size_t bytes) { replace("mid_replace", 2048, 1025, bytes);
 void large_replace(std::size_t bytes) { replace("large_replace", 256, 32769, bytes); }
 void big_replace(std::size_t bytes) { replace("big_replace", 8, 1 << 20, bytes); }
 
+// ---- sampling ----
+
+// Sets `profile` with one sample in 2^40 bytes: no pair is sampled.
+void begin_profile() {
+  using set_function = int(const char *, const char *);
+  auto *set = reinterpret_cast<set_function *>(dlsym(RTLD_DEFAULT, "hak_set"));
+  if (!set || set("profile_bytes", "1099511627776") != 0 || set("profile", "1") != 0) give_up("sampling", 0);
+}
+
+void sampled_pairs(std::size_t bytes) {
+  constexpr std::size_t n = 4096;
+  auto work = [=] {
+    for (std::size_t i = 0; i < n; ++i) std::free(make(bytes));
+  };
+  begin_profile();
+  work();
+  count("sampled_pair", bytes, n, "pair", work);
+}
+
 // ---- which ----
 
 struct scenario {
@@ -272,6 +291,7 @@ const scenario scenarios[] = {
     {"mid_replace", mid_replace, {32768}},
     {"large_replace", large_replace, {(1 << 20) - 1}},
     {"big_replace", big_replace, {4 << 20}},
+    {"sampled_pairs", sampled_pairs, {64, 8192}},
 };
 
 int list() {

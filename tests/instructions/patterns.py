@@ -43,6 +43,7 @@ ROUTES: dict[str, tuple[set[str], set[str]]] = {
     "mid_replace": ({"hak_slab_fill", "hak_slab_put"}, {"hak_large_alloc"}),
     "large_replace": ({"hak_runs_get", "hak_runs_put"}, {"hak_slab_fill", "hak_big_alloc"}),
     "big_replace": ({"hak_big_alloc", "hak_big_free"}, {"hak_os_unmap", "hak_large_alloc"}),
+    "sampled_pair": ({"hak_slow_malloc"}, {"hak_slow_free", "hak_slab_fill"}),
 }
 
 TITLE = """\

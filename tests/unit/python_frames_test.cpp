@@ -160,10 +160,10 @@ std::string told(uint64_t frame) {
 }
 
 /* The array lies on the stack, below that of C that the test made. */
-__attribute__((noinline)) std::vector<std::string> mixed(const Words &native, unsigned most = kMost) {
+__attribute__((noinline)) std::vector<std::string> mixed(const Words &native, unsigned most = kMost, uint64_t sp = 0) {
   uint64_t frames[kMost + 1];
   for (unsigned n = 0; n <= kMost; n++) frames[n] = n < native.size() ? native[n] : 77;
-  const unsigned now = hak_python_mix(frames, static_cast<unsigned>(native.size()), most);
+  const unsigned now = hak_python_mix(frames, static_cast<unsigned>(native.size()), most, sp);
   std::vector<std::string> all;
   for (unsigned n = 0; n < now; n++) all.push_back(told(frames[n]));
   EXPECT_EQ(frames[kMost], 77u);
@@ -223,6 +223,44 @@ TEST_P(EachVersion, AnOlderAddressOnTheStackIsPassed) {
   EXPECT_NE(mixed(kNative), kMixed) << "it is where the inner one would end";
   python.knows_loop(2000, 2999);
   EXPECT_EQ(mixed(kNative), kMixed) << "in order";
+}
+
+/* Each frame's address has the size of the frame before in its upper bits. */
+Words with_sizes(const CStack &stack) {
+  const uint64_t *slots[] = {&stack.returns_to_site, &stack.returns_to_1002, &stack.returns_to_inner, &stack.returns_to_1004,
+                             &stack.returns_to_loop, &stack.returns_to_main};
+  Words native = kNative;
+  for (unsigned n = 1; n < native.size(); n++) native[n] |= static_cast<uint64_t>(slots[n] - slots[n - 1]) << 48;
+  return native;
+}
+
+TEST_P(EachVersion, NoAddressOnTheStackMisleadsWhereSizesAreKnown) {
+  Interpreter python(GetParam());
+  CStack stack;
+  run_two_calls(python, stack);
+  const uint64_t sp = address_of(&stack.returns_to_1002);
+  Words native = with_sizes(stack);
+  for (uint64_t end : {2004, 0}) {
+    python.knows_loop(end != 0 ? 2000 : 0, end);
+    for (uint64_t older : {1001, 1002, 2003, 1004, 2005, 1006}) {
+      stack.pad1[1] = stack.pad4[1] = older;
+      EXPECT_EQ(mixed(native, kMost, sp), kMixed) << older << ", loop to " << end;
+    }
+  }
+  python.knows_loop(2000, 2999);
+  EXPECT_EQ(mixed(native, kMost, sp), kMixed) << "in order";
+  hak_python_take(nullptr);
+  EXPECT_EQ(mixed(native, kMost, sp), (Told{"1001", "1002", "2003", "1004", "2005", "1006"})) << "no interpreter";
+}
+
+TEST_P(EachVersion, BehindAFrameOfUnknownSizeTheLinesComeLast) {
+  Interpreter python(GetParam());
+  CStack stack;
+  run_two_calls(python, stack);
+  Words native = with_sizes(stack);
+  native[4] &= ~0ull >> 16;
+  const Told told = mixed(native, kMost, address_of(&stack.returns_to_1002));
+  EXPECT_EQ(told, (Told{"1001", "1002", kMixed[2], kMixed[3], "1004", "2005", "1006", kMixed[5]}));
 }
 
 TEST_P(EachVersion, TheCallSiteStays) {

@@ -107,7 +107,7 @@ static __attribute__((noinline)) void look(const void *site) {
   struct stack stack = {0};
   if (t_inside || __atomic_fetch_add(&g_beside.calls, 1, __ATOMIC_RELAXED) % step() != 0) return;
   t_inside = 1;
-  unsigned depth = hak_unwind(own, MOST, (uintptr_t)site, false);
+  unsigned depth = hak_unwind(own, MOST, (uintptr_t)site, false, NULL);
   if (getenv("HAK_BESIDE_ALONE") != NULL) stack.depth = depth, memcpy(stack.frame, own, sizeof own);
   else _Unwind_Backtrace(note, &stack);
   compare((uintptr_t)site, own, depth, &stack);

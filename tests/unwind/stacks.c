@@ -41,7 +41,7 @@ static unsigned missing_frames(const uint64_t *frame, unsigned depth) {
 static __attribute__((noinline)) void look(bool bare) {
   uint64_t frame[MOST];
   NOTE_RETURN();
-  unsigned depth = hak_unwind(frame, MOST, t_known.returns[t_known.depth - 1], bare);
+  unsigned depth = hak_unwind(frame, MOST, t_known.returns[t_known.depth - 1], bare, NULL);
   unsigned missing = missing_frames(frame, depth), all = t_known.depth;
   if (missing != 0) printf("%s: %u of %u frames are missing, %u walked\n", t_known.where, missing, all, depth);
   g_wrong |= missing != 0;

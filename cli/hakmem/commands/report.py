@@ -7,12 +7,13 @@ from pathlib import Path
 
 from hakmem.base.errors import Refusal
 from hakmem.base.options import Argument, Command, Option, real
-from hakmem.commands.shared import output
+from hakmem.commands.shared import collect_nothing, output
 
 
 def perform(asked: list[str], output: Path | None, seconds: float, file: Path | None) -> int:
     from hakmem.report.page import Order, make_page
 
+    collect_nothing()
     if len(asked) > 2:
         raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
     if file is not None and (len(asked) > 1 or not asked[0].isdecimal()):

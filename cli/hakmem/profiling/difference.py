@@ -10,6 +10,7 @@ and wider than need be where they are of one process, which has the samples that
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -259,17 +260,36 @@ def scales_text(before: Any, after: Any, moment: Moment) -> str:
     return next((f"not scaled to what the counters know; {name}: {why}" for name, why in named if why), "")
 
 
-def show_difference(asked: list[str], wishes: Wishes) -> int:
-    """Of two profiles, the earlier one first."""
-    if len(asked) > 2:
-        raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
+def refuse_what_is_of_one(wishes: Wishes) -> None:
     if wishes.seconds is not None:
         raise Refusal("--seconds goes with one process")
     if wishes.output:
         raise Refusal("-o goes with one profile only")
     if wishes.by != NOW.space:
         raise Refusal("--by goes with one profile only: a difference is ordered by bytes in use, or with --peak at the peak")
+
+
+def show_difference(asked: list[str], wishes: Wishes) -> int:
+    """Of two profiles, the earlier one first."""
+    if len(asked) > 2:
+        raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
+    refuse_what_is_of_one(wishes)
     before, after = (read_named(one, wishes.moment) for one in asked)
+    return show_change(before, after, wishes)
+
+
+def show_growth(asked: str, wishes: Wishes, seconds: float) -> int:
+    """Of a process, from now on."""
+    if process_of(asked) is None:
+        raise Refusal("--for goes with a PID (see hakmem profile --help)")
+    refuse_what_is_of_one(wishes)
+    end = time.monotonic() + seconds
+    before = read_named(asked, wishes.moment)
+    time.sleep(max(0.0, end - time.monotonic()))
+    return show_change(before, read_named(asked, wishes.moment), wishes)
+
+
+def show_change(before: Read, after: Read, wishes: Wishes) -> int:
     scale_both(before, after, wishes.moment)
     periods, console = (before.profile.period, after.profile.period), stdout_console()
     for line in heading_lines(before, after, wishes.moment):

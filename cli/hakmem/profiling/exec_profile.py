@@ -19,7 +19,19 @@ from hakmem.base.errors import CANNOT_WRITE, Refusal
 from hakmem.base.exit import printable
 from hakmem.base.figures import bytes_text, counted
 from hakmem.profiling.profile import Wishes, counted_line, counted_text, leak_lines, live_text, peak_text, totals
-from hakmem.reading.estimate import BRIEF, EVER, NOW, PEAK, Moment, counted_in_use, is_sampled, sampling_lines
+from hakmem.reading.estimate import (
+    BRIEF,
+    EVER,
+    NOW,
+    PEAK,
+    PERIODS_SEEN,
+    Moment,
+    counted_in_use,
+    is_sampled,
+    sampling_lines,
+    size_about,
+    whole_evidence,
+)
 from hakmem.reading.pprof import columns, read, write
 from hakmem.reading.scale import scale_of, scale_text, scaled
 from hakmem.reading.symbols import Names, with_names
@@ -83,10 +95,29 @@ def is_temporary(profile: Any) -> bool:
     return live(profile, BRIEF) > 0 and TEMPORARY_TOLD * live(profile, BRIEF) >= live(profile, EVER)
 
 
+def is_little(profile: Any) -> bool:
+    """Nearly all is gone, and all that there ever was is less than what may go unseen: as of a program that starts others."""
+    in_use, period = counted_in_use(profile), profile.period
+    is_gone = LITTLE * in_use < period if in_use is not None else not profile.sample
+    return is_sampled(profile) and is_gone and live(profile, EVER) < PERIODS_SEEN * period
+
+
+def little_text(profile: Any) -> str:
+    ever = size_about(live(profile, EVER), whole_evidence(profile, EVER), profile.period)
+    in_use = counted_in_use(profile)
+    counted = f"{bytes_text(in_use)} in use at exit, " if in_use is not None else ""
+    return (f"{counted}{ever} ever; one byte in {bytes_text(profile.period)} "
+            "is sampled, more with --set profile_bytes=4096, or 1: each block")
+
+
 def report(profile: Any, file: Path) -> bool:
     """Whether it has a file; what it says is told in any case."""
     names, failure = write_named(profile, file)
-    row("heap profile", f"not written: {failure}" if failure else str(file))
+    where = f"not written: {failure}" if failure else str(file)
+    if is_little(profile):
+        row("heap profile", f"{where}: {little_text(profile)}")
+        return not failure
+    row("heap profile", where)
     row("live", live_text(profile, ""))
     if (in_use := counted_in_use(profile)) is not None:
         scale = scale_of(profile, NOW)
@@ -159,12 +190,13 @@ def sum_up(folder: str, pid: str, file: str, name: str, children: str = "") -> i
         row("heap profile", "none: HAKMEM did not serve it, or could not make a file")
         return 0
     profile = profiles.pop(which)
-    has_file = report(profile, path)
-    tell()
+    has_file, little = report(profile, path), is_little(profile)
+    if not little:
+        tell()
     if which != int(pid):
         row("process", f"{which}, which it started: in its own, {pid}, is little")
     report_others(profiles, path, bool(children))
-    if has_file:
+    if has_file and not little:
         row("more", f"hakmem profile --leaks {shlex.quote(str(path))}")
         row("", f"hakmem profile --peak {shlex.quote(str(path))}")
         if is_temporary(profile):

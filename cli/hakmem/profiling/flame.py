@@ -15,6 +15,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import nlargest
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
@@ -84,6 +86,11 @@ class Stacks:
     def rows(self) -> Iterator[tuple[list[Place], list[int], Proofs]]:
         return zip(self.places, self.values, self.proofs)
 
+    @cached_property
+    def weights(self) -> list[int]:
+        """By which lines are ordered: blocks that are or were live go first."""
+        return [line_weight(values) for values in self.values]
+
 
 def short(name: str) -> str:
     return STRING.sub("std::string", name) if "basic_string" in name else name
@@ -148,11 +155,33 @@ def proofs_of(profile: Any) -> list[Proofs]:
 
 # ---- the tree ----
 
-class Node(NamedTuple):
-    function: int
-    depth: int
-    values: list[int]
-    lines: list[int]  # that have most, first
+def line_weight(values: list[int]) -> int:
+    live = sum(values[at] for first in range(0, len(values), BEFORE) for at in (first + IN_USE, first + AT_PEAK))
+    return (live << 20) + values[EVER]
+
+
+class Node:
+    """Sums, lines and what is called below are found when first asked for: trees of several shares are grown of it."""
+
+    def __init__(self, stacks: Stacks, function: int, depth: int, members: list[int]) -> None:
+        self.stacks, self.function, self.depth, self.members = stacks, function, depth, members
+
+    @cached_property
+    def values(self) -> list[int]:
+        return sums_of(self.stacks, self.members)
+
+    @cached_property
+    def lines(self) -> list[int]:
+        """That have most, first."""
+        return lines_of(self.stacks, self.depth, self.members)
+
+    @cached_property
+    def below(self) -> list[Node]:
+        groups = called_below(self.stacks, self.depth, self.members)
+        found = [Node(self.stacks, function, self.depth + 1, members) for function, members in groups.items()]
+        if len(found) == 1 and len(found[0].members) == len(self.members):
+            found[0].values = self.values  # nothing ends here, or goes elsewhere
+        return found
 
 
 def sums_of(stacks: Stacks, members: Iterable[int]) -> list[int]:
@@ -161,12 +190,10 @@ def sums_of(stacks: Stacks, members: Iterable[int]) -> list[int]:
 
 
 def lines_of(stacks: Stacks, depth: int, members: Iterable[int]) -> list[int]:
-    """Of the places at that depth, by bytes; those of blocks that are or were live go first."""
+    """Of the places at that depth, by their weight."""
     weights: Counter[int] = Counter()
     for n in members if depth else ():
-        values = stacks.values[n]
-        live = sum(values[at] for first in range(0, len(values), BEFORE) for at in (first + IN_USE, first + AT_PEAK))
-        weights[stacks.places[n][-depth].line] += (live << 20) + values[EVER]
+        weights[stacks.places[n][-depth].line] += stacks.weights[n]
     return [line for line, _ in weights.most_common(LINES_MOST) if line]
 
 
@@ -178,25 +205,24 @@ def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int
     return groups
 
 
-def grown(stacks: Stacks, share: float) -> Optional[tuple[list[Node], list[list[int]]]]:
+def grown(stacks: Stacks, root: Node, share: float) -> Optional[tuple[list[Node], list[list[int]]]]:
     """Nodes, each behind the one that it is called by, and the sums of those that were too small. None: they are too
     many."""
-    every = range(len(stacks.values))
     first = WIDTHS if stacks.are_of_two else 0
-    least = [share * value for value in sums_of(stacks, every)[first : first + BYTES]]
+    least = [share * value for value in root.values[first : first + BYTES]]
     nodes: list[Node] = []
     dropped: list[list[int]] = []
-    waiting = [(-1, 0, list(every))]
+    waiting = [root]
     while waiting:
-        function, depth, members = waiting.pop()
-        values = sums_of(stacks, members)
-        if depth and not any(value and value >= bound for value, bound in zip(values[first:], least)):
+        node = waiting.pop()
+        values = node.values
+        if node.depth and not any(value and value >= bound for value, bound in zip(values[first:], least)):
             dropped.append(values[first : first + BYTES])
             continue
-        nodes.append(Node(function, depth, values, lines_of(stacks, depth, members)))
+        nodes.append(node)
         if len(nodes) > NODES_MOST:
             return None
-        waiting.extend((below, depth + 1, group) for below, group in called_below(stacks, depth, members).items())
+        waiting.extend(node.below)
     return nodes, dropped
 
 
@@ -207,10 +233,11 @@ def added(rows: Iterable[list[int]]) -> list[int]:
 
 def flame_of(stacks: Stacks) -> dict[str, Any]:
     """What is drawn: all, or what has the smallest share that leaves few enough."""
-    share, found = 0.0, grown(stacks, 0.0)
+    root = Node(stacks, -1, 0, list(range(len(stacks.values))))
+    share, found = 0.0, grown(stacks, root, 0.0)
     while found is None:
         share = max(SHARE_LEAST, share * 2)
-        found = grown(stacks, share)
+        found = grown(stacks, root, share)
     nodes, dropped = found
     two = {
         "before": [[node.values[BEFORE + n] for node in nodes] for n in range(DRAWN)],
@@ -236,8 +263,10 @@ def is_interpreted(row: tuple[str, str, str]) -> bool:
     return not module and file != ""
 
 
-def asking_place(stack: list[Place], for_others: set[int], interpreter: set[int], interpreted: set[int]) -> Place:
-    passed = for_others | interpreter if any(place.function in interpreted for place in stack) else for_others
+def asking_place(stack: list[Place], for_others: set[int], passed: set[int], interpreted: set[int]) -> Place:
+    """passed: for_others, and the interpreter's own."""
+    if not interpreted or all(place.function not in interpreted for place in stack):
+        passed = for_others
     return next((place for place in stack if place.function not in passed), stack[0])
 
 
@@ -248,10 +277,11 @@ class Site:
         self.heaviest: tuple[tuple[int, int, int], list[Place]] = ((-1, -1, -1), [])
 
     def add(self, places: list[Place], values: list[int], proofs: Proofs) -> None:
-        self.proofs = self.proofs.plus(proofs)
+        self.proofs = self.proofs.plus(proofs) if self.values else proofs
         self.values = [a + b for a, b in zip(self.values, values)] if self.values else values
         weight = (weight_of(values, AT_PEAK), weight_of(values, IN_USE), weight_of(values, EVER))
-        self.heaviest = max(self.heaviest, (weight, places), key=lambda each: each[0])
+        if weight > self.heaviest[0]:
+            self.heaviest = weight, places
 
 
 def weight_of(values: list[int], column: int) -> int:
@@ -267,7 +297,7 @@ def kept_sites(sites: Mapping[Place, Site]) -> dict[Place, Site]:
     ranked = sorted(sites.items(), key=order)
     kept = dict(ranked[: SITES_MOST // 2])
     for column in (EVER, AT_PEAK):
-        kept |= dict(sorted(ranked, key=lambda item: -weight_of(item[1].values, column))[: SITES_MOST // 4])
+        kept |= dict(nlargest(SITES_MOST // 4, ranked, key=lambda item: weight_of(item[1].values, column)))
     return kept
 
 
@@ -276,11 +306,11 @@ def sites_of(stacks: Stacks) -> dict[str, Any]:
     that it runs, where it is known which line of it that is."""
     rows = list(enumerate(stacks.functions.rows))
     for_others, interpreted = ({n for n, row in rows if of(row)} for of in (asks_for_others, is_interpreted))
-    interpreter = {n for n, row in rows if is_interpreter(row[2])}
+    passed = for_others | {n for n, row in rows if is_interpreter(row[2])}
     sites: defaultdict[Place, Site] = defaultdict(Site)
     for places, values, proofs in stacks.rows():
         if places:
-            sites[asking_place(places, for_others, interpreter, interpreted)].add(places, values, proofs)
+            sites[asking_place(places, for_others, passed, interpreted)].add(places, values, proofs)
     kept = kept_sites(sites)
     first = WIDTHS if stacks.are_of_two else 0
     others = (site.values[first : first + BYTES] for place, site in sites.items() if place not in kept)

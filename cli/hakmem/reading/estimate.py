@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple, Optional
 
 from hakmem.base.figures import bytes_text
@@ -29,6 +30,7 @@ FEW, SEEN_SHARE = 10, 0.9  # samples: what rests on fewer is a hint, unless so m
 IN_USE = "hakmem: bytes in use, counted: "
 AT_PEAK = re.compile(r"hakmem: bytes in use at the peak, counted: ([0-9]{1,20}), ([0-9]{1,20}) ns after the first sample")
 DIGITS_MOST, STEPS = 20, 40
+TABLES_READ, KINDS_READ = 16, 1 << 16  # of a profile, that a command reads again and again
 TOLD = re.compile(r"(?<=[:;]) ([0-9]{1,20}) ([0-9]{1,20}) ([0-9]{1,20});")
 
 
@@ -83,9 +85,24 @@ def is_sampled(profile: Any) -> bool:
 
 # ---- what the profile says of its samples ----
 
+@lru_cache(TABLES_READ)
+def rows_in(texts: tuple[str, ...], head: str) -> list[list[int]]:
+    return [list(map(int, row)) for text in texts for row in TOLD.findall(text, len(head) - 1)]
+
+
+@lru_cache(TABLES_READ)
+def evidence_in(texts: tuple[str, ...], head: str, period: int) -> list[Evidence]:
+    return [Evidence(row[0], row[1], float(row[2]) * period) for row in rows_in(texts, head)]
+
+
+def told_texts(profile: Any, head: str) -> tuple[str, ...]:
+    texts = (text_of(profile, number) for number in profile.comment)
+    return tuple(text for text in texts if text.startswith(head))
+
+
 def told_rows(profile: Any, head: str) -> list[list[int]]:
-    texts = [text_of(profile, number) for number in profile.comment]
-    return [list(map(int, row)) for text in texts if text.startswith(head) for row in TOLD.findall(text, len(head) - 1)]
+    """Not to be changed: they are read once."""
+    return rows_in(told_texts(profile, head), head)
 
 
 def is_number(word: str) -> bool:
@@ -93,13 +110,14 @@ def is_number(word: str) -> bool:
 
 
 def told(profile: Any, moment: Moment = NOW) -> Optional[list[Evidence]]:
-    """None: it says nothing, or of other samples than it has."""
-    rows, column = told_rows(profile, moment.samples), columns(profile)[moment.space]
-    if len(rows) != len(profile.sample):
+    """None: it says nothing, or of other samples than it has. Not to be changed."""
+    texts, column = told_texts(profile, moment.samples), columns(profile)[moment.space]
+    found = evidence_in(texts, moment.samples, profile.period)
+    if len(found) != len(profile.sample):
         return None
-    if any((row[0] == 0) != (sample.value[column] == 0) for row, sample in zip(rows, profile.sample)):
+    if any((each.samples == 0) != (sample.value[column] == 0) for each, sample in zip(found, profile.sample)):
         return None
-    return [Evidence(row[0], row[1], float(row[2]) * profile.period) for row in rows]
+    return found
 
 
 def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
@@ -112,6 +130,7 @@ def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
     return Evidence(max(1.0, blocks * chance), blocks * chance * each, blocks * each * each * (1 - chance) / chance)
 
 
+@lru_cache(KINDS_READ)
 def by_whole_samples(size: int, blocks: int, part: float, period: int) -> Evidence:
     """The same of few blocks, as 1.2 blocks are told as 1: so many samples of blocks that stand for these bytes together.
     part: of a block's bytes that was asked for."""
@@ -119,7 +138,9 @@ def by_whole_samples(size: int, blocks: int, part: float, period: int) -> Eviden
     samples = max(1, round(blocks * -math.expm1(-(part * each + 16) / period)))
     for _ in range(STEPS):
         chance = -math.expm1(-(part * each + 16) / period)
-        each = size / samples * chance
+        before, each = each, size / samples * chance
+        if each == before:
+            break
     return Evidence(samples, samples * each, samples * each * each * (1 - chance) / (chance * chance))
 
 

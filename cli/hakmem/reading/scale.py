@@ -86,11 +86,13 @@ def what_does_not_fit(size: int, whole: Evidence, goal: int, period: int) -> str
     return ""
 
 
+def is_of_all(whole: Evidence) -> bool:
+    """Whether each block was sure to be sampled, as blocks are that are much larger than the period."""
+    return not whole.variance and round(whole.samples) >= FEW
+
+
 def is_exact(profile: Any, moment: Moment) -> bool:
-    """Whether each block of the profile was sure to be sampled, as blocks are that are much larger than the period."""
-    found = told(profile, moment)
-    whole = sum_of(found) if found else None
-    return whole is not None and not whole.variance and round(whole.samples) >= FEW
+    return is_of_all(sum_of(told(profile, moment) or ()))
 
 
 def hindrance(profile: Any, moment: Moment) -> Optional[str]:
@@ -98,11 +100,12 @@ def hindrance(profile: Any, moment: Moment) -> Optional[str]:
     if not is_sampled(profile) or not has_moment(profile, moment) or unscaled_rows(profile, moment):
         return ""
     goal, found = counted_at(profile, moment), told(profile, moment)
-    if goal is None or found is None or is_exact(profile, moment):
+    whole = sum_of(found or ())
+    if goal is None or found is None or is_of_all(whole):
         return ""
     column = columns(profile)[moment.space]
     size = sum(sample.value[column] for sample in profile.sample)
-    why = what_is_missing(profile, moment) or what_does_not_fit(size, sum_of(found), goal, int(profile.period))
+    why = what_is_missing(profile, moment) or what_does_not_fit(size, whole, goal, int(profile.period))
     return why or None
 
 

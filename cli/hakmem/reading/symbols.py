@@ -168,7 +168,8 @@ class Names:
             if mapping is None or not is_file(text_of(profile, mapping.filename)):
                 self.name_made(profile, locations, fresh)
             for location in locations:
-                self.frames.setdefault(location.id, as_they_are(profile, functions, mapping, location))
+                if location.id not in self.frames:
+                    self.frames[location.id] = as_they_are(profile, functions, mapping, location)
         self.stale = sorted({image.path for image in images.values() if image.stale})
 
     def name_made(self, profile: Any, locations: list[Any], fresh: bool) -> None:
@@ -184,9 +185,11 @@ class Names:
         image = images[key]
         base = mapping.memory_start - mapping.file_offset
         found = frames_of_image(image, {location.address: location.address - base for location in locations})
+        interprets = is_interpreter(key[0])
         for location in locations:
             if frames := found.get(location.address):
-                self.frames[location.id] = [replace(frame, is_interpreter=is_interpreter(key[0])) for frame in frames]
+                own = [replace(frame, is_interpreter=True) for frame in frames] if interprets else frames
+                self.frames[location.id] = own
 
 
 def is_file(name: str) -> bool:
