@@ -38,6 +38,9 @@ size_t free_large(void *p) {
 
 constexpr size_t kUnit = HAK_UNIT_BYTES, kPage = HAK_PAGE_BYTES, kLeast = HAK_HALF_PAGES * kPage + kPage;
 
+/* Lengths and places are told for pages of 4 KiB, whichever the machine has. */
+[[maybe_unused]] const size_t kPageOfKernel = fake_os.page_bytes = kPage;
+
 uint32_t unit_of(const void *p) { return static_cast<uint32_t>(hak_range_unit_of(p)); }
 
 size_t bytes_of(const void *p) { return hak_large_bytes(hak_range_run_of(p), p); }
