@@ -16,7 +16,7 @@ failures=()
 records=()
 # Of AArch64: what `stress` runs; the other tests of processes were not gone through under an emulator.
 tried='^(unit_|api_|musl_|wrongfree|wheel_|instructions|arm64|loader|names|routes|model_(drain|depot)|simulate|predict|fault_threads'
-tried+='|cuts_at_corners|process_(StartAndExit|Threads|Dlopen|Settings|Costs|Trim|StaticLinking|depth|small_stack)$)'
+tried+='|cuts_at_corners|process_(StartAndExit|Dlopen|Settings|Costs|Trim|StaticLinking|depth|small_stack|stack_counted)$)'
 emulated=(libraries wheel tests/{unit,api,wrongfree,instructions,wheel}/all)
 
 title() { printf '\n=== %s\n' "$*"; }

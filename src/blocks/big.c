@@ -184,9 +184,9 @@ static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) 
 }
 
 /* Takes pieces whose pages shall move into a block of `bytes` bytes: none if all cached memory may stay beside the
- * block, else as many as block and batch have room for, as each page that does not move costs a fault. */
-static void take_donors_locked(size_t bytes, unsigned keep, struct batch *donors) {
-  uint64_t stay = hak_big_keep_limit_beside_locked(keep, bytes);
+ * block (up to `stay` bytes), else as many as block and batch have room for, as each page that does not move costs a
+ * fault. */
+static void take_donors_locked(size_t bytes, uint64_t stay, struct batch *donors) {
   size_t room = bytes - donors->moved;
   bool goes_on = may_donate_locked(1);
   donors->n = 0;
@@ -429,7 +429,7 @@ static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64
 static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct batch *donors) {
   hak_big_set_rent_locked();
   if (!hak_big_promise_locked()) return false;
-  if (!clean) take_donors_locked(bytes, keep, donors);
+  if (!clean) take_donors_locked(bytes, hak_big_keep_limit_beside_locked(keep, bytes), donors);
   if (claim_locked(bytes)) return true;
   hak_big_drop_promise_locked();
   return_donors_locked(donors);

@@ -15,7 +15,7 @@
 #include "tables/settings.h"
 #include "tables/snapshot.h"
 
-enum { PAGE_SHIFT = 12, PAGES_MAX = 1 << 20, DAY_MS = 86400000, NS_MAX = 10000000 };
+enum { PAGES_MAX = 1 << 20, DAY_MS = 86400000, NS_MAX = 10000000 };
 
 struct hak_rent g_rent;
 
@@ -35,12 +35,14 @@ static uint64_t price_now(void) {
   return HAK_LIKELY(hak_load(&g_rent.keeps_until_ms) == 0) ? price : price_kept(price);
 }
 
-/* A page's rent for a millisecond is price * 4 KiB / 1 MiB / 1000 ns. */
+/* Pages are the kernel's, as is the measured cost of one; of 64 KiB at most. A page's rent for a millisecond is
+ * price * its bytes / 1 MiB / 1000 ns. */
 uint64_t hak_rent_ms(size_t bytes) {
-  uint64_t pages = hak_max(hak_min(bytes >> PAGE_SHIFT, PAGES_MAX), 1);
+  unsigned page_shift = hak_lowest_bit(hak_os_page_bytes());
+  uint64_t pages = hak_max(hak_min(bytes >> page_shift, PAGES_MAX), 1);
   uint64_t price = price_now() << hak_load(&g_rent.pressure);
   uint64_t call = hak_min(hak_cost_call(), NS_MAX), page = hak_min(hak_cost_page(), NS_MAX);
-  uint64_t cost = (call + pages * page) * 1000 << (20 - PAGE_SHIFT);
+  uint64_t cost = (call + pages * page) * 1000 << (20 - page_shift);
   return price == 0 ? DAY_MS : hak_min(cost / pages / price, DAY_MS);
 }
 

@@ -53,7 +53,9 @@ __asm__(
     "  ret\n");
 #endif
 long inside_pass(long number, long a, long b, long c, long d, long e, long f);
-extern const char inside_passed[];
+/* Hidden, as binutils 2.40 drops the offset of a local symbol in AArch64's table of addresses: the address read
+ * would be that of inside_pass, no call would pass, and the handler would call itself until the stack ends. */
+extern const char inside_passed[] __attribute__((visibility("hidden")));
 
 /* Makes the trapped system call, whose arguments are in the interrupted registers, and stores the answer there. */
 #ifdef __x86_64__

@@ -10,6 +10,7 @@
 
 extern "C" {
 #include "fake_os.h"
+#include "os/os.h"
 #include "retain/cost.h"
 #include "retain/rent.h"
 #include "tables/hold.h"
@@ -17,7 +18,8 @@ extern "C" {
 
 namespace {
 
-constexpr size_t kTwoMiB = size_t{2} << 20, kPage = 4096;
+constexpr size_t kTwoMiB = size_t{2} << 20;
+const size_t kPage = hak_os_page_bytes();
 
 void measure(uint64_t call_ns, uint64_t page_ns, uint64_t move_ns) {
   fake_os.call_ns = call_ns;
@@ -33,9 +35,9 @@ class Cost : public testing::Test {
 };
 
 TEST_F(Cost, ACheapMachineKeepsAnEighthAsLong) {
-  measure(2000, 2000, 50);
+  measure(32000, 32000, 50);
   const uint64_t dear = hak_rent_ms(kTwoMiB);
-  measure(250, 250, 50);
+  measure(4000, 4000, 50);
   EXPECT_NEAR(static_cast<double>(dear) / static_cast<double>(hak_rent_ms(kTwoMiB)), 8, 0.1);
 }
 

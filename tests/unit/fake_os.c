@@ -20,8 +20,10 @@
 struct fake_os fake_os;
 
 void fake_os_reset(void) {
-  uint64_t mapped = fake_os.mapped_bytes;
-  fake_os = (struct fake_os){.now_ms = 1000, .mapped_bytes = mapped, .randoms = fake_os.randoms};
+  fake_os = (struct fake_os){.now_ms = 1000,
+                             .mapped_bytes = fake_os.mapped_bytes,
+                             .randoms = fake_os.randoms,
+                             .page_bytes = fake_os.page_bytes};
 }
 
 void fake_os_refuse(enum fake_os_call call) { fake_os.fail_from[call] = fake_os.calls[call] + 1; }
@@ -40,7 +42,7 @@ static void *from_kernel(void *where, size_t bytes, int flags) {
   return p;
 }
 
-size_t hak_os_page_bytes(void) { return getauxval(AT_PAGESZ); }
+size_t hak_os_page_bytes(void) { return fake_os.page_bytes != 0 ? fake_os.page_bytes : getauxval(AT_PAGESZ); }
 
 bool hak_os_is_strict(void) { return false; }
 
@@ -75,12 +77,19 @@ bool hak_os_populate(void *p, size_t bytes, bool write) {
   return fake_os.populates;
 }
 
+/* Parts of the machine's pages are cleared. */
+static bool purge(void *p, size_t bytes) {
+  if ((((uintptr_t)p | bytes) & (getauxval(AT_PAGESZ) - 1)) == 0) return madvise(p, bytes, MADV_DONTNEED) == 0;
+  memset(p, 0, bytes);
+  return true;
+}
+
 bool hak_os_purge(void *p, size_t bytes) {
   fake_os.last_purged = p;
   fake_os.last_purged_bytes = bytes;
   if (refused(FAKE_PURGE)) return false;
   if (fake_os.on_purge != NULL) fake_os.on_purge(p, bytes);
-  return madvise(p, bytes, MADV_DONTNEED) == 0;
+  return purge(p, bytes);
 }
 
 uint64_t hak_os_purge_many(const struct hak_extent *extents, size_t n) {

@@ -41,6 +41,7 @@ struct fake_os {
   uint64_t measurements;
   bool populates;                    /* hak_os_populate fetches pages; otherwise it fails */
   size_t huge_bytes;                 /* the size of the kernel's huge pages */
+  size_t page_bytes;                 /* the size of the kernel's pages; 0: the machine's. No reset changes it */
   uint64_t unadvised;                /* calls of hak_os_unadvise_huge */
   /* Called with all accepted advice, unless NULL; the kernel gets no advice. */
   void (*on_advice)(void *p, size_t bytes, enum fake_advice advice);

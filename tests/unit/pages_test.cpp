@@ -33,6 +33,9 @@ namespace {
 
 constexpr size_t kPage = HAK_PAGE_BYTES, kUnit = HAK_UNIT_BYTES;
 
+/* Lengths and places are told for pages of 4 KiB, whichever the machine has. */
+[[maybe_unused]] const size_t kPageOfKernel = fake_os.page_bytes = kPage;
+
 char *get(size_t pages, size_t align = 1, uint64_t origin = 0, bool *zero = nullptr) {
   bool ignored;
   return static_cast<char *>(hak_pages_get(pages, align, origin, zero != nullptr ? zero : &ignored));
