@@ -22,7 +22,7 @@ LINE = re.compile(r"^(?:test| ) *(\S+) +\.\.\. (ok|FAILED|failed)", re.MULTILINE
 def prepare(folder: Path) -> None:
     """The tests' modules of C, by the headers of the package for developers."""
     source = fetched("postgresql-15", folder)
-    headers = unpacked(["postgresql-server-dev-15", "libpq-dev"], folder) / "usr/include/postgresql"
+    headers = unpacked(["postgresql-server-dev-15", "libpq-dev"], PACKAGE, folder) / "usr/include/postgresql"
     flags = ["-O1", "-w", "-shared", "-fPIC", f"-I{headers / '15/server'}", f"-I{headers}"]
     for name, where in MODULES.items():
         compiled(["cc", *flags, str(source / where / f"{name}.c")], folder / f"{name}.so", folder)

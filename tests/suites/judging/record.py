@@ -8,14 +8,13 @@ failure   A file that cannot be read or written ends the run with the system's m
 from __future__ import annotations
 
 import json
-import subprocess
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 
 from jinja2 import Environment, StrictUndefined
 
-from judging.sources import SUITES
+from judging.sources import SUITES, installed
 from judging.verdicts import Comparison, counts
 
 DATA = "suites.json"
@@ -48,13 +47,8 @@ class Row:
 
 
 def version(package: str) -> str:
-    """A package and its version here, or its source's in the mirror's list."""
-    asked = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], capture_output=True, text=True, check=False)
-    if asked.returncode or not asked.stdout:
-        asked = subprocess.run(["apt-cache", "policy", package], capture_output=True, text=True, check=False)
-        found = [line.split()[-1] for line in asked.stdout.splitlines() if "Candidate" in line]
-        return f"{package} {found[0]}" if found and found[0] != "(none)" else package
-    return f"{package} {asked.stdout.rpartition(':')[2]}"
+    """A package and its version, where it is installed: mimalloc's tests come from a source alone."""
+    return f"{package} {installed(package).rpartition(':')[2]}".strip()
 
 
 def row_of(name: str, suite: object, units: list[str], found: Comparison, processes: int) -> Row:

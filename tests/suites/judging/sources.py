@@ -32,12 +32,19 @@ def fetched(name: str, folder: Path) -> Path:
     return place / name
 
 
-def unpacked(packages: list[str], folder: Path) -> Path:
-    """The files of binary packages, in folder/root."""
+def installed(package: str) -> str:
+    """Its version; "" if it is not installed."""
+    asked = subprocess.run(["dpkg-query", "-W", "-f=${Version}", package], capture_output=True, text=True, check=False)
+    return asked.stdout if asked.returncode == 0 else ""
+
+
+def unpacked(packages: list[str], beside: str, folder: Path) -> Path:
+    """The files of binary packages, of the version of `beside`, which is installed; in folder/root."""
     root = folder / "root"
     if not root.is_dir():
         for package in packages:
-            logged(["apt-get", "-qq", "download", package], folder, folder / "log", f"no package {package}")
+            exact = f"{package}={installed(beside)}"
+            logged(["apt-get", "-qq", "download", exact], folder, folder / "log", f"no package {exact}")
         for file in folder.glob("*.deb"):
             logged(["dpkg", "-x", str(file), str(root)], folder, folder / "log", f"{file.name} cannot be unpacked")
     return root
