@@ -160,8 +160,12 @@ struct hak_context *hak_thread_begin(void) {
   return x;
 }
 
-/* The thread's other destructors may still allocate and free: without a context, block by block. */
-static void thread_exits(void *context) {
+/* The thread's other destructors may still allocate and free: without a context, block by block. The key's value is not
+ * used: libc of a second namespace (dlmopen) numbers its keys from 0, too, so that its libraries write to the same cell. */
+static void thread_exits(void *value) {
+  struct hak_context *context = hak_context;
+  (void)value;
+  if (context == &g_empty_context) return;
   hak_self.in_allocator = 1;
   hak_self.exiting = 1;
   hak_trace_thread_ends();
