@@ -2,10 +2,12 @@
 """soak.py: a program with mixed load runs for minutes or hours, watched from outside: its RSS and mappings must not grow.
 
 usage     soak.py --program FILE [--minutes M] [--seed N] [--drift PERCENT] [--csv FILE]
+          soak.py --simulated --program FILE [--hours H] ...
 what      soak.c runs on HAKMEM and ends each of its rounds with a line; every round holds the same episodes in another
           order. RSS is read twenty times a second from /proc, the number of mappings at the end of a round. The mean RSS of a
           round is one figure. The first tenth of the rounds is left out; drift is the mean of the last third of the rest over
           that of its first third, with its standard error.
+          --simulated: the program is day.c, an hour of simulated time is a round, and its lines have RSS and mappings.
 failure   Exit 1: the program failed, RSS grew by more than --drift (and by more than twice its standard error), mappings grew by
           more than a tenth and 8, or HAKMEM did not serve.
 """
@@ -28,6 +30,8 @@ from hakmem.process.counters import parse_counts
 EPISODES = 9
 SAMPLE_S = 0.05
 MIB = 1 << 20
+# A simulated clock measures no costs.
+TOLD_COSTS = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": "1000", "HAKMEM_LAB_COST_MOVE": "40"}
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -108,13 +112,18 @@ def watched(program: subprocess.Popen[str], csv: Path | None) -> list[Round]:
     rounds = []
     assert program.stdout
     for line in program.stdout:
-        number, steps, failed, forks = map(int, line.split()[1:])
-        samples = watch.taken() or [0]
-        rounds.append(Round(number, statistics.fmean(samples), watch.maps(), steps, failed, forks))
+        rounds.append(round_of([int(word) for word in line.split()[1:]], watch))
         if csv:
             keep(csv, rounds[-1])
     watch.ended.set()
     return rounds
+
+
+def round_of(words: list[int], watch: Watch) -> Round:
+    """Of a line's numbers; what the line does not tell is seen from outside."""
+    number, steps, failed, forks, *own = words
+    rss, maps = own or (statistics.fmean(watch.taken() or [0]), watch.maps())
+    return Round(number, rss, int(maps), steps, failed, forks)
 
 
 def keep(csv: Path, seen: Round) -> None:
@@ -134,28 +143,36 @@ def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="a long run of mixed load on HAKMEM, watched from outside")
     parser.add_argument("--program", type=Path, required=True, help="soak, linked with libhakmem.so")
     parser.add_argument("--minutes", type=float, default=60, help="about how long (default: 60)")
+    parser.add_argument("--simulated", action="store_true", help="the program is day, which has a clock of its own")
+    parser.add_argument("--hours", type=int, default=24, help="of simulated time (default: 24)")
     parser.add_argument("--episode-ms", type=int, default=1000, help="length of an episode; a round has nine")
     parser.add_argument("--seed", type=int, default=int(time.time()), help="of all that is chosen by chance")
-    parser.add_argument("--drift", type=float, default=1, metavar="PERCENT", help="growth of RSS that passes (default: 1)")
+    parser.add_argument("--drift", type=float, default=1, metavar="PERCENT", help="growth of RSS that passes (default: 1); 0: any growth of anything")
     parser.add_argument("--csv", type=Path, help="keep each round's figures there")
     options = parser.parse_args()
-    options.rounds = round(options.minutes * 60_000 / options.episode_ms / EPISODES)
+    options.rounds = options.hours if options.simulated else round(options.minutes * 60_000 / options.episode_ms / EPISODES)
     if options.rounds < 3:
-        parser.error("fewer than three rounds: a round takes nine times --episode-ms")
+        parser.error("fewer than three rounds: a round takes nine times --episode-ms, or a simulated hour")
     return options
+
+
+def words_of(options: argparse.Namespace) -> list[str]:
+    """The command line of the program."""
+    length = [] if options.simulated else [str(options.episode_ms)]
+    return [str(options.program), str(options.rounds), *length, str(options.seed)]
 
 
 def main() -> int:
     options = parsed()
     with tempfile.TemporaryDirectory() as scratch:
-        environment = os.environ | {"HAKMEM_COUNTERS_FILE": f"{scratch}/counters"}
+        environment = os.environ | TOLD_COSTS | {"HAKMEM_COUNTERS_FILE": f"{scratch}/counters"}
         begin = time.monotonic()
-        program = subprocess.Popen([options.program, str(options.rounds), str(options.episode_ms), str(options.seed)], env=environment,
-                                   stdout=subprocess.PIPE, text=True)
+        program = subprocess.Popen(words_of(options), env=environment, stdout=subprocess.PIPE, text=True)
         try:
             rounds = watched(program, options.csv)
         finally:
-            program.kill() if sys.exc_info()[0] else None
+            if sys.exc_info()[0]:
+                program.kill()
             status = program.wait()
         found = [] if status == 0 else [f"the program ended with status {status}"]
         found += [] if served(Path(scratch), program.pid) else ["HAKMEM did not serve the program"]
@@ -165,7 +182,7 @@ def main() -> int:
               f"{last.failed:,} requests refused by limits, seed {options.seed}")
         print(f"RSS {rss.first / MIB:.2f} -> {rss.last / MIB:.2f} MiB: {rss.growth:+.2%}, standard error {rss.error:.2%}; "
               f"mappings {maps.first:.1f} -> {maps.last:.1f}")
-        found += complaints(rounds, options.drift / 100)
+        found += complaints(rounds, options.drift / 100) if options.drift else []
     for line in found:
         print(f"soak.py: {line}", file=sys.stderr)
     return 1 if found else 0

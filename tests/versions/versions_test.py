@@ -77,8 +77,9 @@ class TwoVersions(unittest.TestCase):
                 self.assertEqual(self.expect(str(first / PRELOADED), program, "open", second / "libhakmem-dl.so"), str(first / PRELOADED))
 
     def test_opened_in_a_namespace_of_its_own(self) -> None:
+        """Libraries there write to the cells of the first namespace's thread keys. The first HAKMEM must not believe them."""
         program = self.built("plain")
-        for first, second in self.pairs:
+        for first, second in self.pairs[:1] if OLD else self.pairs:
             with self.subTest(preloaded=str(first)):
                 self.assertEqual(self.expect(str(first / PRELOADED), program, "apart", second / "libhakmem-dl.so"), str(first / PRELOADED))
 
