@@ -12,7 +12,7 @@ from judging.verdicts import Verdicts, add
 
 TITLE = "ruby"
 PACKAGE = "ruby3.1"
-PART = "memory, threads, processes, containers, text, C extensions"
+PART = "memory, threads, processes, containers, text, C extensions; a skipped case counts as ok"
 UNITS = """
 ruby/test_gc.rb ruby/test_gc_compact.rb ruby/test_weakmap.rb ruby/test_objectspace.rb ruby/test_array.rb ruby/test_hash.rb
 ruby/test_string.rb ruby/test_symbol.rb ruby/test_struct.rb ruby/test_object.rb ruby/test_proc.rb ruby/test_method.rb
