@@ -161,7 +161,7 @@ struct hak_context *hak_thread_begin(void) {
 }
 
 /* The thread's other destructors may still allocate and free: without a context, block by block. The key's value is not
- * used: libc of a second namespace (dlmopen) numbers its keys from 0, too, and libraries there write to the same cell. */
+ * used: libc of a second namespace (dlmopen) numbers its keys from 0, too, and its libraries write to that cell. */
 static void thread_exits(void *value) {
   struct hak_context *context = hak_context;
   (void)value;
