@@ -16,12 +16,15 @@ RUNS     ?= 10
 KERNEL   ?= 4k-madvise
 TESTS    ?= .
 ROOTS    ?= bullseye
+SUITES   ?=
+HOURS    ?= 1
+COMMIT   ?=
 ARCH     ?=
 HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs suites soak versions arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean
 .NOTPARALLEL:
 
 help:
@@ -35,6 +38,10 @@ help:
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
+	@echo "make suites [SUITES=\"redis cpython\"] [RECORD=lab/docs]"
+	@echo "                                 test suites of other projects on glibc and on HAKMEM, compared; an hour, and 100 MB of sources"
+	@echo "make soak [HOURS=1]              mixed load with forks, threads and limits for so long, and a day in simulated time"
+	@echo "make versions COMMIT=HASH        the libraries of another commit and these in one process"
 	@echo "make arm64 [KERNEL=4k-madvise] [TESTS=process_Trim] tests on a kernel of AArch64 under qemu (tests/arm64); an hour or more"
 	@echo "make crates [RUNS=10]            programs of the crates registry on HAKMEM, mimalloc and glibc; needs cargo, 10 minutes"
 	@echo "make consumers                   the source archive in projects of CMake, Meson and Conan; installs Conan in build/"
@@ -100,6 +107,17 @@ programs:
 	@scripts/setup.sh programs
 	@scripts/build.sh release libraries tools >&2
 	@build/venv/bin/python tests/real/run.py --library "$(LIBRARY)" --rounds $(ROUNDS) --record "$(RECORD)" $(PROGRAMS)
+
+suites: build
+	@build/venv/bin/python tests/suites/run.py --library "$(LIBRARY)" --record "$(RECORD)" $(SUITES)
+
+soak: setup
+	@scripts/build.sh release soak_soak soak_day >&2
+	@build/venv/bin/python tests/soak/soak.py --simulated --program build/release/tests/soak/soak_day
+	@build/venv/bin/python tests/soak/soak.py --program build/release/tests/soak/soak_soak --minutes $$(($(HOURS) * 60))
+
+versions: build
+	@tests/versions/versions.sh $(COMMIT)
 
 arm64: setup
 	@tests/arm64/boot.sh "$(KERNEL)" -R "$(TESTS)" -j2

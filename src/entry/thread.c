@@ -178,8 +178,12 @@ HAK_INLINE void end_quarantine(void) {
   hak_self.in_allocator = 1;
 }
 
-/* The thread's other destructors may still allocate and free: without a context, block by block. */
-static void thread_exits(void *context) {
+/* The thread's other destructors may still allocate and free: without a context, block by block. The key's value is not
+ * used: libc of a second namespace (dlmopen) numbers its keys from 0, too, and its libraries write to that cell. */
+static void thread_exits(void *value) {
+  struct hak_context *context = hak_context;
+  (void)value;
+  if (context == &g_empty_context) return;
   hak_self.in_allocator = 1;
   hak_self.exiting = 1;
   if (HAK_SECURE) end_quarantine();

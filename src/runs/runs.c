@@ -399,9 +399,22 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
 
 /* ---- units for pages.c ---- */
 
+/* Most of the range has no pages: new addresses, cut as short, would let the range and the mappings grow for ever. */
+static bool are_addresses_idle_locked(void) {
+  return (*units_of(HAK_UNIT_CLEAN) + *units_of(HAK_UNIT_UNMAPPED)) * 2 > g_range.units;
+}
+
+/* The tightest run without pages, at no new addresses. */
+static HAK_NOINLINE uint32_t find_idle_locked(size_t units) {
+  if (!hak_footprint_allows(units << HAK_UNIT_SHIFT)) return HAK_NO_UNIT;
+  uint32_t first = fit_locked(HAK_UNIT_CLEAN, units, 1);
+  return first != HAK_NO_UNIT ? first : revive_locked(units, 1);
+}
+
 uint32_t hak_runs_cut_locked(size_t need, size_t *units, bool *clean) {
   uint32_t first = hak_runs_fit_locked(HAK_UNIT_DIRTY, *units);
   if (first == HAK_NO_UNIT) first = hak_runs_fit_locked(HAK_UNIT_DIRTY, need);
+  if (first == HAK_NO_UNIT && *clean && are_addresses_idle_locked()) first = find_idle_locked(need);
   if (first == HAK_NO_UNIT && *clean) first = find_locked(*units, 1, true);
   if (first == HAK_NO_UNIT && *clean && need != *units) first = find_locked(need, 1, true);
   if (first == HAK_NO_UNIT) return first;

@@ -34,6 +34,8 @@ const char *hak_inside_span_wrong(void);
 const char *hak_inside_pages_wrong(void);
 void hak_inside_pages_damage(void);
 void hak_inside_span_damage(void);
+/* Units as for a stretch of pages.c, under the lock. */
+uint32_t hak_inside_span_cut(size_t need, size_t *units, bool *clean);
 struct hak_lock *hak_inside_span_lock(void);
 uint32_t *hak_inside_span_opening(void); /* regions being opened */
 /* Bytes of dirty runs that may stay now. */

@@ -440,6 +440,37 @@ TEST_F(SpanUnmap, TheNumberOfGonePiecesIsBounded) {
   EXPECT_EQ(runs_of(HAK_UNIT_UNMAPPED).size(), 512u);
 }
 
+/* Pieces shorter than the units that pages.c asks for, once they are most of the range, serve it before new addresses do:
+ * otherwise new ones are cut into pieces as short, and the range grows for ever. */
+TEST_F(SpanUnmap, PagesTakeIdlePiecesBeforeNewAddresses) {
+  const Runs runs = apart(40, 16);
+  while (clean_units() != 0) get(1);
+  const auto cut = [] {
+    size_t units = 32;
+    bool clean = true;
+    EXPECT_NE(hak_inside_span_cut(4, &units, &clean), HAK_NO_UNIT);
+    EXPECT_TRUE(clean);
+    return units;
+  };
+  for (size_t i = 0; i < 30; i++) hak_runs_put_clean(runs[i]);
+  const size_t range = g_range.units;
+  EXPECT_EQ(cut(), 16u) << "a clean piece";
+  ASSERT_EQ(hak_runs_unmap(), 29 * 16 * kUnit);
+  EXPECT_EQ(cut(), 16u) << "an unmapped piece";
+  EXPECT_EQ(g_range.units, range);
+}
+
+/* As long as they are the smaller part, pages.c has its units in one piece. */
+TEST_F(SpanUnmap, PagesTakeOnePieceWhileMostOfTheRangeIsInUse) {
+  const Runs runs = apart(40, 16);
+  while (clean_units() != 0) get(1);
+  for (size_t i = 0; i < 5; i++) hak_runs_put_clean(runs[i]);
+  size_t units = 32;
+  bool clean = true;
+  EXPECT_NE(hak_inside_span_cut(4, &units, &clean), HAK_NO_UNIT);
+  EXPECT_EQ(units, 32u);
+}
+
 TEST_F(SpanUnmap, AGoneRunIsNotExtendedInto) {
   const Runs runs = beside({2, 20});
   while (clean_units() != 0) get(1);

@@ -13,6 +13,13 @@
 
 #include "internal.h"
 
+uint32_t hak_inside_span_cut(size_t need, size_t *units, bool *clean) {
+  hak_runs_lock();
+  uint32_t first = hak_runs_cut_locked(need, units, clean);
+  hak_runs_unlock();
+  return first;
+}
+
 struct hak_lock *hak_inside_span_lock(void) { return &g_runs.lock; }
 uint32_t *hak_inside_span_opening(void) { return &g_runs.opening; }
 
