@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Seeds faults into a copy of the sources, one at a time, and notes the test that catches each.
 
-    run.py [--results FILE] [--again] [--stages 5] [NAME | LAYER | FILE ...]
+    run.py [--results FILE] [--again] [--stages 6] [NAME | LAYER | FILE ...]
 
-The copy lies in build/mutation with a build folder of its own. The tests run in stages: units of the fault's layer, all
-units and models, single processes, whole processes, then everything that the preset release registers. A test catches a
-fault when it fails twice; tests that fail without a fault are left out. Verdicts stand in a CSV file, a row per fault; a
-fault that has a row is not run again, unless its text changed, --again is given, or it survived fewer stages.
+The copy lies in build/mutation with a build folder of its own. The tests run in stages: units of the fault's file, units
+of its layer, all units and models, single processes, whole processes, then everything that the preset release registers.
+A test catches a fault when it fails twice; tests that fail without a fault are left out. Verdicts stand in a CSV file, a
+row per fault; a fault that has a row is not run again, unless its text changed, --again is given, or it survived fewer
+stages.
 """
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ COPY = ROOT / "build/mutation/tree"
 BUILD = COPY / "build/release"
 TIMES = ROOT / "build/mutation/times.json"
 COLUMNS = ("fault", "file", "kind", "verdict", "test", "how", "stages", "seconds", "digest")
-JOBS = 2
+JOBS = 3
 NEVER = -1
 SLOWER, LEAST_S, FIRST_LIMIT_S = 8, 20, 400  # a test may take so many times as long as without a fault, at least 20 s
 
@@ -62,20 +63,28 @@ LATER = (
     (("wrongfree", "api", "cuts", "stress", "names"), "wrongfree|api_|cuts_|stress_|names_"),
     (("process", "unwind", "loader", "instructions"), "process_|routes|unwind|loader|instructions"),
 )
-STAGES = 2 + len(LATER)
+STAGES = 3 + len(LATER)
+
+
+def is_namesake(unit: str, fault: Fault) -> bool:
+    """unit_slab is one of blocks/slab_purge.c, unit_slab_sampled of blocks/slab.c."""
+    stem = Path(fault.file).stem
+    return stem.startswith(unit) or unit.startswith(stem)
 
 
 def stages_of(fault: Fault, programs: frozenset[str]) -> list[Stage]:
-    units = [f"unit_{name}" for name in UNITS_OF_LAYER[fault.layer].split("|")]
-    own = tuple(f"tests/unit/{unit}" for unit in units if unit in programs)
+    own = [name for name in UNITS_OF_LAYER[fault.layer].split("|") if f"unit_{name}" in programs]
+    alike = [name for name in own if is_namesake(name, fault)] or own[:1]
+    units = [Stage(tuple(f"tests/unit/unit_{name}" for name in group), f"unit_({'|'.join(group)})$")
+             for group in (alike, own)]
     later = [Stage(tuple(f"tests/{folder}/all" for folder in folders), pattern) for folders, pattern in LATER]
-    return [Stage(own, "|".join(f"{unit}$" for unit in units)), *later, Stage(("all",), ".")]
+    return [*units, *later, Stage(("all",), ".")]
 
 
 # ---- the copy ----
 
 def told(command: Sequence[str | Path], where: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["nice", *command], cwd=where, capture_output=True, text=True, check=False)
+    return subprocess.run([*command], cwd=where, capture_output=True, text=True, check=False)
 
 
 def copy_sources() -> None:
@@ -102,33 +111,49 @@ def build(targets: Sequence[str]) -> str:
     return "" if made.returncode == 0 else made.stdout[-2000:]
 
 
-def measure(tests: Sequence[ctest.Test]) -> None:
-    """Adds the seconds of each test to the file of times; NEVER for one that fails without a fault."""
-    times = json.loads(TIMES.read_text()) if TIMES.is_file() else {}
+def read_times() -> tuple[int, dict[str, float]]:
+    """Up to which stage every test was run without a fault, and the seconds of each; NEVER for one that fails."""
+    if not TIMES.is_file():
+        return 0, {}
+    known = json.loads(TIMES.read_text())
+    return known["stages"], known["seconds"]
+
+
+def measure(tests: Sequence[ctest.Test], stages: int) -> None:
+    _, times = read_times()
     due = [test for test in tests if test.name not in times]
-    if due:
-        print(f"run.py: {len(due)} tests run once without a fault", flush=True)
+    print(f"run.py: {len(due)} tests run once without a fault", flush=True)
     for ending in ctest.run(due, dict.fromkeys((t.name for t in due), FIRST_LIMIT_S), JOBS, to_the_end=True):
         times[ending.test] = ending.seconds if ending.how == "passed" else NEVER
         if ending.how != "passed":
             print(f"run.py: left out, as it fails without a fault: {ending.test}", flush=True)
-    TIMES.write_text(json.dumps(times, indent=1))
+    TIMES.write_text(json.dumps({"stages": stages, "seconds": times}, indent=1))
 
 
-def prepare(stages: int) -> dict[str, float]:
-    """Builds the copy without a fault and runs every test of the stages that was not run yet. Returns the seconds of
-    each test that passed."""
-    copy_sources()
+def pattern_up_to(stages: int) -> str:
+    """Which tests the first `stages` stages may run."""
+    return "." if stages == STAGES else "|".join(pattern for _, pattern in LATER[: max(stages - 2, 1)])
+
+
+def build_clean(stages: int) -> None:
+    """Builds the copy without a fault, and runs every test of these stages that was not run yet."""
     if not (BUILD / "build.ninja").is_file():
         made = told(["cmake", "--preset", "release", "-DHAK_WERROR=OFF"], COPY)
         if made.returncode != 0:
             sys.exit(f"run.py: cmake failed in {COPY}: {made.stderr.strip().splitlines()[-1]}")
     if trouble := build(["all"]):
         sys.exit(f"run.py: the copy does not build without a fault: {trouble.strip().splitlines()[-1]}")
-    pattern = "|".join(pattern for _, pattern in LATER[: max(stages - 1, 1)]) if stages < STAGES else "."
+    pattern = pattern_up_to(stages)
     measure([t for t in ctest.registered(BUILD).values()
-             if re.match(pattern, t.name) and not t.labels & {"long", "checks"}])
-    return {name: seconds for name, seconds in json.loads(TIMES.read_text()).items() if seconds != NEVER}
+             if re.match(pattern, t.name) and not t.labels & {"long", "checks"}], stages)
+
+
+def prepare(stages: int) -> dict[str, float]:
+    """The seconds of each test of these stages that passes without a fault."""
+    copy_sources()
+    if read_times()[0] < stages:
+        build_clean(stages)
+    return {name: seconds for name, seconds in read_times()[1].items() if seconds != NEVER}
 
 
 # ---- a fault ----
@@ -207,8 +232,8 @@ def stages_passed(fault: Fault, rows: dict[str, dict[str, str]]) -> int:
 
 
 def run(faults: Sequence[Fault], results: Path, again: bool, stages: int) -> None:
-    rows = {} if again else read_rows(results)
-    due = [(fault, stages_passed(fault, rows)) for fault in faults]
+    rows = read_rows(results)
+    due = [(fault, 0 if again else stages_passed(fault, rows)) for fault in faults]
     due = [(fault, first) for fault, first in due if first < stages]
     times = prepare(stages) if due else {}
     for number, (fault, first) in enumerate(due, 1):
