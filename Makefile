@@ -17,11 +17,12 @@ KERNEL   ?= 4k-madvise
 TESTS    ?= .
 ROOTS    ?= bullseye
 ARCH     ?=
+FAULTS   ?=
 HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean mutate coverage
 .NOTPARALLEL:
 
 help:
@@ -33,6 +34,8 @@ help:
 	@echo "make paper                       lab/docs/report anew from its CSV files"
 	@echo "make peers                       build more peers with cargo: snmalloc, rpmalloc, google-tcmalloc"
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
+	@echo "make mutate [FAULTS=\"blocks\"]   100 seeded faults, one at a time: which test catches each (tests/mutation); hours"
+	@echo "make coverage                    lines of src/ that the tests run, a row per layer; installs gcovr in build/"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make arm64 [KERNEL=4k-madvise] [TESTS=process_Trim] tests on a kernel of AArch64 under qemu (tests/arm64); an hour or more"
@@ -95,6 +98,12 @@ test: setup
 
 stress: setup
 	@scripts/test.sh stress $(SCALE)
+
+mutate: setup
+	@nice build/venv/bin/python tests/mutation/run.py $(FAULTS)
+
+coverage: setup
+	@scripts/coverage.sh
 
 programs:
 	@scripts/setup.sh programs

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """Seeds faults into a copy of the sources, one at a time, and notes the test that catches each.
 
-    run.py [--results FILE] [--again] [--stages 6] [NAME | LAYER | FILE ...]
+    run.py [--results FILE] [--again] [--stages 6 | --tests REGEX] [NAME | LAYER | FILE ...]
 
 The copy lies in build/mutation with a build folder of its own. The tests run in stages: units of the fault's file, units
 of its layer, all units and models, single processes, whole processes, then everything that the preset release registers.
 A test catches a fault when it fails twice; tests that fail without a fault are left out. Verdicts stand in a CSV file, a
 row per fault; a fault that has a row is not run again, unless its text changed, --again is given, or it survived fewer
-stages.
+stages. With --tests faults without a verdict and those that survived run these tests alone: a new test is tried so.
 """
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ UNITS_OF_LAYER = {
     "base": "base|poisson|settings|report",
     "os": "os|given|limits|lock|meta|range|past",
     "tables": "classes|class_add|site|meta|range|settings|settings_plain|counters|extents|past",
-    "retain": "cost|rent|runs|memory_limit|big_cache|big_huge|entry|big_keep|big",
+    "retain": "cost|rent|runs|memory_limit|big_huge|entry|big_keep|big",
     "runs": "runs|region|pages|large|entry|run_magazine|big_kernel",
-    "blocks": "slab|slab_window|depot|large|big|big_cache|big_huge|big_keep|slab_sampled|guarded|big_kernel",
+    "blocks": "slab|depot|large|big|slab_sampled|guarded|big_kernel",
     "cache": "magazine|run_magazine|drain_idle|slab|entry|caches",
     "record": "samples|ages|samples_file|python_frames|profile|trace",
     "observe": "utilization|report|extents|stats_page|counters",
@@ -74,11 +74,18 @@ def is_namesake(unit: str, fault: Fault) -> bool:
 
 def stages_of(fault: Fault, programs: frozenset[str]) -> list[Stage]:
     own = [name for name in UNITS_OF_LAYER[fault.layer].split("|") if f"unit_{name}" in programs]
-    alike = [name for name in own if is_namesake(name, fault)] or own[:1]
-    units = [Stage(tuple(f"tests/unit/unit_{name}" for name in group), f"unit_({'|'.join(group)})$")
+    units = sorted(name.removeprefix("unit_") for name in programs if name.startswith("unit_") and "." not in name)
+    alike = [name for name in units if is_namesake(name, fault)] or own[:1]
+    stages = [Stage(tuple(f"tests/unit/unit_{name}" for name in group), f"unit_({'|'.join(group)})$")
              for group in (alike, own)]
     later = [Stage(tuple(f"tests/{folder}/all" for folder in folders), pattern) for folders, pattern in LATER]
-    return [*units, *later, Stage(("all",), ".")]
+    return [*stages, *later, Stage(("all",), ".")]
+
+
+def stage_of_tests(regex: str) -> Stage:
+    """The tests that the regular expression names in full, and what they are built of."""
+    folders = sorted({folder for folders, _ in LATER for folder in folders if folder in regex})
+    return Stage(tuple(f"tests/{folder}/all" for folder in folders) or ("all",), f"({regex})$")
 
 
 # ---- the copy ----
@@ -123,7 +130,9 @@ def measure(tests: Sequence[ctest.Test], stages: int) -> None:
     _, times = read_times()
     due = [test for test in tests if test.name not in times]
     print(f"run.py: {len(due)} tests run once without a fault", flush=True)
-    for ending in ctest.run(due, dict.fromkeys((t.name for t in due), FIRST_LIMIT_S), JOBS, to_the_end=True):
+    endings = ctest.run(due, dict.fromkeys((t.name for t in due), FIRST_LIMIT_S), JOBS, to_the_end=True)
+    _, times = read_times()
+    for ending in endings:
         times[ending.test] = ending.seconds if ending.how == "passed" else NEVER
         if ending.how != "passed":
             print(f"run.py: left out, as it fails without a fault: {ending.test}", flush=True)
@@ -135,23 +144,39 @@ def pattern_up_to(stages: int) -> str:
     return "." if stages == STAGES else "|".join(pattern for _, pattern in LATER[: max(stages - 2, 1)])
 
 
+def build_or_end(targets: Sequence[str]) -> None:
+    if trouble := build(targets):
+        sys.exit(f"run.py: the copy does not build without a fault: {trouble.strip().splitlines()[-1]}")
+
+
 def build_clean(stages: int) -> None:
     """Builds the copy without a fault, and runs every test of these stages that was not run yet."""
-    if not (BUILD / "build.ninja").is_file():
-        made = told(["cmake", "--preset", "release", "-DHAK_WERROR=OFF"], COPY)
-        if made.returncode != 0:
-            sys.exit(f"run.py: cmake failed in {COPY}: {made.stderr.strip().splitlines()[-1]}")
-    if trouble := build(["all"]):
-        sys.exit(f"run.py: the copy does not build without a fault: {trouble.strip().splitlines()[-1]}")
+    build_or_end(["all"])
     pattern = pattern_up_to(stages)
     measure([t for t in ctest.registered(BUILD).values()
              if re.match(pattern, t.name) and not t.labels & {"long", "checks"}], stages)
 
 
-def prepare(stages: int) -> dict[str, float]:
-    """The seconds of each test of these stages that passes without a fault."""
+def measure_named(regex: str) -> None:
+    """The same for the tests that the regular expression names."""
+    stages, times = read_times()
+    stage = stage_of_tests(regex)
+    tests = [t for t in ctest.registered(BUILD).values() if re.match(stage.pattern, t.name) and t.name not in times]
+    if tests:
+        build_or_end(stage.targets)
+        measure(tests, stages)
+
+
+def prepare(stages: int, tests: str) -> dict[str, float]:
+    """The seconds of each test of these stages, or of this name, that passes without a fault."""
     copy_sources()
-    if read_times()[0] < stages:
+    if not (BUILD / "build.ninja").is_file():
+        made = told(["cmake", "--preset", "release", "-DHAK_WERROR=OFF"], COPY)
+        if made.returncode != 0:
+            sys.exit(f"run.py: cmake failed in {COPY}: {made.stderr.strip().splitlines()[-1]}")
+    if tests:
+        measure_named(tests)
+    elif read_times()[0] < stages:
         build_clean(stages)
     return {name: seconds for name, seconds in read_times()[1].items() if seconds != NEVER}
 
@@ -180,11 +205,10 @@ def caught_in(stage: Stage, done: set[str], times: dict[str, float]) -> ctest.En
     return None
 
 
-def verdict_on(fault: Fault, first: int, stages: int, times: dict[str, float]) -> tuple[str, str, str]:
-    """(verdict, test, how) of the fault, which stands in the copy, by the stages [first, stages)."""
+def verdict_on(stages: Sequence[Stage], times: dict[str, float]) -> tuple[str, str, str]:
+    """(verdict, test, how) of the fault that stands in the copy."""
     done: set[str] = set()
-    programs = frozenset(path.name for path in (BUILD / "tests/unit").iterdir())
-    for stage in stages_of(fault, programs)[first:stages]:
+    for stage in stages:
         if build(stage.targets):
             return "caught", "the compiler", "refused"
         if ending := caught_in(stage, done, times):
@@ -192,17 +216,18 @@ def verdict_on(fault: Fault, first: int, stages: int, times: dict[str, float]) -
     return "survived", "", ""
 
 
-def try_fault(fault: Fault, first: int, stages: int, times: dict[str, float]) -> dict[str, str]:
+def try_fault(fault: Fault, stages: Sequence[Stage], passed: int, times: dict[str, float]) -> dict[str, str]:
+    """The fault's row; `passed`: as many stages count as survived if no test catches it."""
     path = COPY / "src" / fault.file
     clean = path.read_text()
     begun = time.monotonic()
     path.write_text(fault.seeded(COPY))
     try:
-        verdict = verdict_on(fault, first, stages, times)
+        verdict = verdict_on(stages, times)
     finally:
         path.write_text(clean)
     seconds = f"{time.monotonic() - begun:.0f}"
-    cells = (fault.name, fault.file, fault.kind, *verdict, str(stages), seconds, fault.digest)
+    cells = (fault.name, fault.file, fault.kind, *verdict, str(passed), seconds, fault.digest)
     return dict(zip(COLUMNS, cells, strict=True))
 
 
@@ -231,18 +256,41 @@ def stages_passed(fault: Fault, rows: dict[str, dict[str, str]]) -> int:
     return int(row["stages"]) if row["verdict"] == "survived" else STAGES
 
 
-def run(faults: Sequence[Fault], results: Path, again: bool, stages: int) -> None:
+def say(row: dict[str, str], number: int, of: int) -> None:
+    print(f"[{number}/{of}] {row['verdict']:8} {row['fault']}: {row['test'] or '-'} {row['how']} ({row['seconds']} s)",
+          flush=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What runs: the first so many stages, or tests by name."""
+
+    stages: int
+    tests: str
+    again: bool
+
+    def due(self, fault: Fault, passed: int) -> bool:
+        return self.again or (passed < STAGES if self.tests else passed < self.stages)
+
+    def of(self, fault: Fault, passed: int) -> list[Stage]:
+        if self.tests:
+            return [stage_of_tests(self.tests)]
+        programs = frozenset(path.name for path in (BUILD / "tests/unit").iterdir())
+        return stages_of(fault, programs)[0 if self.again else passed : self.stages]
+
+
+def run(faults: Sequence[Fault], results: Path, plan: Plan) -> None:
     rows = read_rows(results)
-    due = [(fault, 0 if again else stages_passed(fault, rows)) for fault in faults]
-    due = [(fault, first) for fault, first in due if first < stages]
-    times = prepare(stages) if due else {}
-    for number, (fault, first) in enumerate(due, 1):
-        row = try_fault(fault, first, stages, times)
+    passed = {fault.name: stages_passed(fault, rows) for fault in faults}
+    due = [fault for fault in faults if plan.due(fault, passed[fault.name])]
+    times = prepare(plan.stages, plan.tests) if due else {}
+    for number, fault in enumerate(due, 1):
+        before = passed[fault.name]
+        row = try_fault(fault, plan.of(fault, before), before if plan.tests else plan.stages, times)
         rows[fault.name] = row
         write_rows(results, rows)
-        print(f"[{number}/{len(due)}] {row['verdict']:8} {fault.name}: {row['test'] or '-'}"
-              f" {row['how']} ({row['seconds']} s)", flush=True)
-    judged = [rows[f.name] for f in faults]
+        say(row, number, len(due))
+    judged = [rows[fault.name] for fault in faults if fault.name in rows]
     caught = sum(row["verdict"] == "caught" for row in judged)
     print(f"run.py: {caught} of {len(judged)} faults caught; {results}")
 
@@ -252,13 +300,14 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=ROOT / "build/mutation/results.csv")
     parser.add_argument("--again", action="store_true", help="run faults that have a verdict, too")
     parser.add_argument("--stages", type=int, choices=range(1, STAGES + 1), default=STAGES, help="the first so many only")
+    parser.add_argument("--tests", default="", metavar="REGEX", help="these tests alone, as `cuts_at_.*`")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a fault, a layer or a file below src; none: all")
     asked = parser.parse_args()
     try:
         faults = list(chosen(read_faults(), asked.names))
         for fault in faults:
             fault.seeded(ROOT)
-        run(faults, asked.results, asked.again, asked.stages)
+        run(faults, asked.results, Plan(asked.stages, asked.tests, asked.again))
     except BadTable as trouble:
         sys.exit(f"run.py: {trouble}")
 
