@@ -134,6 +134,21 @@ TEST(Magazine, SteadyUseChangesNothing) {
   EXPECT_LE(operations, ops + 1);
 }
 
+/* A class that swings for long counts as one that swings: the count stops at its most. */
+TEST(Magazine, TurnsAreNotForgottenWhileTheCapacityStays) {
+  const unsigned c = serving(HAK_CLASS_1024);
+  unsigned turns = 0, capacity = 0;
+  for (int i = 0; i < 300; i++) {
+    burst(c, 300);
+    if (context()->capacity[c] == capacity) {
+      ASSERT_GE(context()->history[c] >> 2, turns) << i;
+    }
+    capacity = context()->capacity[c];
+    turns = context()->history[c] >> 2;
+  }
+  EXPECT_EQ(turns, 63u);
+}
+
 TEST(Magazine, TheLastFreedIsTheNextGiven) {
   for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
     void *p = hak_malloc(g_class[c].bytes);
