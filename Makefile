@@ -18,6 +18,7 @@ TESTS    ?= .
 ROOTS    ?= bullseye
 ARCH     ?=
 FAULTS   ?=
+COVERED  ?=
 HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
@@ -35,7 +36,7 @@ help:
 	@echo "make peers                       build more peers with cargo: snmalloc, rpmalloc, google-tcmalloc"
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
 	@echo "make mutate [FAULTS=\"blocks\"]   100 seeded faults, one at a time: which test catches each (tests/mutation); hours"
-	@echo "make coverage                    lines of src/ that the tests run, a row per layer; installs gcovr in build/"
+	@echo "make coverage [COVERED=unit_slab]  lines of src/ that the tests run, a row per layer; installs gcovr in build/"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make arm64 [KERNEL=4k-madvise] [TESTS=process_Trim] tests on a kernel of AArch64 under qemu (tests/arm64); an hour or more"
@@ -103,7 +104,7 @@ mutate: setup
 	@nice build/venv/bin/python tests/mutation/run.py $(FAULTS)
 
 coverage: setup
-	@scripts/coverage.sh
+	@scripts/coverage.sh $(if $(COVERED),'$(COVERED)')
 
 programs:
 	@scripts/setup.sh programs

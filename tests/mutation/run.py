@@ -3,11 +3,12 @@
 
     run.py [--results FILE] [--again] [--stages 6 | --tests REGEX] [NAME | LAYER | FILE ...]
 
-The copy lies in build/mutation with a build folder of its own. The tests run in stages: units of the fault's file, units
-of its layer, all units and models, single processes, whole processes, then everything that the preset release registers.
-A test catches a fault when it fails twice; tests that fail without a fault are left out. Verdicts stand in a CSV file, a
-row per fault; a fault that has a row is not run again, unless its text changed, --again is given, or it survived fewer
-stages. With --tests faults without a verdict and those that survived run these tests alone: a new test is tried so.
+The copy lies in build/mutation with a build folder of its own. The tests run in stages: units of the fault's file,
+units of its layer, all units and models, single processes, whole processes, then everything that the preset release
+registers. A test catches a fault when it fails twice; tests that fail without a fault are left out. Verdicts stand in a
+CSV file, a row per fault; a fault that has a row is not run again, unless its text changed, --again is given, or it
+survived fewer stages. With --tests faults without a verdict and those that survived run these tests alone: a new test is
+tried so.
 """
 from __future__ import annotations
 
@@ -44,7 +45,8 @@ UNITS_OF_LAYER = {
     "record": "samples|ages|samples_file|python_frames|profile|trace",
     "observe": "utilization|report|extents|stats_page|counters",
     "reclaim": "drain_idle|memory_limit|entry|runs|magazine",
-    "learn": "leader|keeper|peaks|stack|past|ace|ucb|elo|quantile|lifecycle|controller|bill|extra_class|big_learn|caches|rows",
+    "learn": "leader|keeper|peaks|stack|past|ace|ucb|elo|quantile|lifecycle|controller|bill|extra_class|big_learn|caches"
+             "|rows",
     "entry": "entry|hakmem|guarded|profile|magazine",
     "api": "hakmem|utilization|entry",
 }
@@ -299,7 +301,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Seeds faults into a copy of the sources, one at a time.")
     parser.add_argument("--results", type=Path, default=ROOT / "build/mutation/results.csv")
     parser.add_argument("--again", action="store_true", help="run faults that have a verdict, too")
-    parser.add_argument("--stages", type=int, choices=range(1, STAGES + 1), default=STAGES, help="the first so many only")
+    parser.add_argument("--stages", type=int, choices=range(1, STAGES + 1), default=STAGES,
+                        help="the first so many only")
     parser.add_argument("--tests", default="", metavar="REGEX", help="these tests alone, as `cuts_at_.*`")
     parser.add_argument("names", nargs="*", metavar="NAME", help="a fault, a layer or a file below src; none: all")
     asked = parser.parse_args()

@@ -53,7 +53,8 @@ class Seeding(unittest.TestCase):
 
     def test_refuses_a_text_that_is_gone_or_stands_twice_in_one_line(self) -> None:
         for old, times in (("w", 0), (" + 1", 2)):
-            with self.assertRaisesRegex(faults.BadTable, f"^some: its text stands {times} times in src/os/a.c, not once$"):
+            why = f"^some: its text stands {times} times in src/os/a.c, not once$"
+            with self.assertRaisesRegex(faults.BadTable, why):
                 self.fault(old).seeded(self.root)
         with self.assertRaisesRegex(faults.BadTable, "^some: no file src/os/b.c$"):
             self.fault("x", "os/b.c").seeded(self.root)
