@@ -7,8 +7,8 @@ The copy lies in build/mutation with a build folder of its own. The tests run in
 units of its layer, all units and models, single processes, whole processes, then everything that the preset release
 registers. A test catches a fault when it fails twice; tests that fail without a fault are left out. Verdicts stand in a
 CSV file, a row per fault; a fault that has a row is not run again, unless its text changed, --again is given, or it
-survived fewer stages. With --tests faults without a verdict and those that survived run these tests alone: a new test is
-tried so.
+survived fewer stages. With --tests faults without a verdict and those that survived run these tests alone: so a new
+test is tried.
 """
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ UNITS_OF_LAYER = {
     "record": "samples|ages|samples_file|python_frames|profile|trace",
     "observe": "utilization|report|extents|stats_page|counters",
     "reclaim": "drain_idle|memory_limit|entry|runs|magazine",
-    "learn": "leader|keeper|peaks|stack|past|ace|ucb|elo|quantile|lifecycle|controller|bill|extra_class|big_learn|caches"
-             "|rows",
+    "learn": "leader|keeper|peaks|stack|past|ace|ucb|elo|quantile|lifecycle|controller|bill|extra_class"
+             "|big_learn|caches|rows",
     "entry": "entry|hakmem|guarded|profile|magazine",
     "api": "hakmem|utilization|entry",
 }
@@ -84,10 +84,17 @@ def stages_of(fault: Fault, programs: frozenset[str]) -> list[Stage]:
     return [*stages, *later, Stage(("all",), ".")]
 
 
+def targets_of(test: str) -> list[str]:
+    """A unit by its name alone; else all programs of the folders that the test's name begins with."""
+    if re.fullmatch(r"unit_\w+", test):
+        return [f"tests/unit/{test}"]
+    return [f"tests/{folder}/all" for folders, _ in LATER for folder in folders if test.startswith(folder)] or ["all"]
+
+
 def stage_of_tests(regex: str) -> Stage:
     """The tests that the regular expression names in full, and what they are built of."""
-    folders = sorted({folder for folders, _ in LATER for folder in folders if folder in regex})
-    return Stage(tuple(f"tests/{folder}/all" for folder in folders) or ("all",), f"({regex})$")
+    targets = dict.fromkeys(target for test in regex.split("|") for target in targets_of(test))
+    return Stage(tuple(targets), f"({regex})$")
 
 
 # ---- the copy ----
