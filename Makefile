@@ -20,11 +20,13 @@ SUITES   ?=
 HOURS    ?= 1
 COMMIT   ?=
 ARCH     ?=
+FAULTS   ?=
+COVERED  ?=
 HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs suites soak versions arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs suites soak versions arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean mutate coverage
 .NOTPARALLEL:
 
 help:
@@ -36,6 +38,8 @@ help:
 	@echo "make paper                       lab/docs/report anew from its CSV files"
 	@echo "make peers                       build more peers with cargo: snmalloc, rpmalloc, google-tcmalloc, and builds with checks"
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
+	@echo "make mutate [FAULTS=\"blocks\"]   100 seeded faults, one at a time: which test catches each (tests/mutation); hours"
+	@echo "make coverage [COVERED=unit_slab]  lines of src/ that the tests run, a row per layer; installs gcovr in build/"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make suites [SUITES=\"redis cpython\"] [RECORD=lab/docs]"
@@ -102,6 +106,12 @@ test: setup
 
 stress: setup
 	@scripts/test.sh stress $(SCALE)
+
+mutate: setup
+	@nice build/venv/bin/python tests/mutation/run.py $(FAULTS)
+
+coverage: setup
+	@scripts/coverage.sh $(if $(COVERED),'$(COVERED)')
 
 programs:
 	@scripts/setup.sh programs

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <cstring>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -66,6 +67,17 @@ TEST(Depot, GivesAPackBackAsItCame) {
   EXPECT_EQ(take(HAK_CLASS_64, 1), Blocks());
   EXPECT_EQ(take(HAK_CLASS_48, 100), pack);
   EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 0u);
+}
+
+/* The metadata of a pack was another table's before. */
+TEST(Depot, ANewPackIsEmptyWhateverItsMemoryHeld) {
+  void *piece = hak_meta_get(size_t{1} << HAK_DEPOT_PACK_SHIFT);
+  std::memset(piece, 0x11, size_t{1} << HAK_DEPOT_PACK_SHIFT);
+  hak_meta_put(piece, size_t{1} << HAK_DEPOT_PACK_SHIFT);
+  const Blocks pack = numbers(1, 100);
+  EXPECT_EQ(put(HAK_CLASS_48, pack), 100u);
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 100u);
+  EXPECT_EQ(take(HAK_CLASS_48, 200), pack);
 }
 
 TEST(Depot, TheLastPackComesFirst) {

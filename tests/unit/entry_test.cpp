@@ -34,6 +34,7 @@
 #define _Noreturn [[noreturn]]
 #endif
 extern "C" {
+#include "blocks/depot.h"
 #include "blocks/slab.h"
 #include "cache/registry.h"
 #include "entry/thread.h"
@@ -46,6 +47,7 @@ extern "C" {
 #include "reclaim/trigger.h"
 #include "tables/classes.h"
 #include "tables/counters.h"
+#include "tables/hold.h"
 #include "tables/range.h"
 #include "tables/settings.h"
 
@@ -257,6 +259,44 @@ TEST(Caretaker, WhatIsKeptStaysWhenTooMuchWasGivenBack) {
   EXPECT_EQ(stats().big_cached, 4 * kMiB);
   EXPECT_GE(g_peak.bytes + HAK_PEAK_STEP, g_range.mapped - stats().span_clean + stats().big_cached);
   for (void *p : live) hak_free(p);
+}
+
+/* What mallopt told to keep raises the peak rather than going. */
+TEST(Caretaker, AFloorIsKeptAtANewPeak) {
+  hak_free(hak_malloc(4 * kMiB));
+  g_hold_floor = 4 * kMiB;
+  std::vector<void *> live;
+  for (size_t bytes = 0; bytes < 12 * kMiB; bytes += 100000) {
+    forget_what_was_given();
+    live.push_back(hak_malloc(100000));
+  }
+  EXPECT_EQ(stats().big_cached, 4 * kMiB);
+  for (void *p : live) hak_free(p);
+}
+
+/* At price 0 free memory stays where it is, in the depot, too. */
+TEST(Caretaker, WhatCostsNothingStaysWhenThreadsHaveEnded) {
+  ASSERT_EQ(hak_set("price", "0"), 0);
+  void *blocks[40];
+  for (void *&p : blocks) p = hak_malloc(48);
+  ASSERT_EQ(hak_depot_put(HAK_CLASS_48, blocks, 40), 40u);
+  hak_trigger_release_rest();
+  EXPECT_EQ(hak_depot_blocks(HAK_CLASS_48), 40u);
+}
+
+/* A request that failed with all memory released is remembered, for a second. */
+TEST(Caretaker, WhatFailedAMomentAgoIsTriedAgainLater) {
+  struct hak_rescue rescue;
+  const size_t bytes = size_t{1} << 45;
+  bool tries = true;
+  for (int n = 0; tries && n < 100; n++) {
+    tries = hak_trigger_rescue_begin(&rescue, bytes);
+    if (tries) hak_trigger_rescue_end(&rescue, false);
+  }
+  EXPECT_FALSE(tries);
+  usleep(1100000);
+  ASSERT_TRUE(hak_trigger_rescue_begin(&rescue, bytes));
+  hak_trigger_rescue_end(&rescue, false);
 }
 
 TEST(Caretaker, TheFirstBigBlockIsKept) {

@@ -72,7 +72,10 @@ TEST(Guarded, WrongFreesChangeNothing) {
 }
 
 TEST(Guarded, WritesBesideABlockAreFound) {
-  char *p = take(20), *q = take(20);
+  char *p = take(20), *q = take(20), *next = take(20);
+  next[20] = 1; /* the first byte behind */
+  EXPECT_EQ(hak_guarded_put(next, &stack), HAK_ERROR_overrun);
+  EXPECT_EQ(hak_guarded_overrun(hak_guarded_near(next)), reinterpret_cast<uintptr_t>(next + 20));
   p[21] = 1;
   EXPECT_EQ(hak_guarded_put(p, &stack), HAK_ERROR_overrun);
   EXPECT_EQ(hak_guarded_overrun(hak_guarded_near(p)), reinterpret_cast<uintptr_t>(p + 21));

@@ -355,6 +355,7 @@ TEST_F(Limits, AContainerMountsAPart) {
   const char *mounts = "40 31 0:37 /docker/ab %s/m rw,relatime - cgroup2 none rw\n";
   write("m/memory.max", "8192\n");
   write("m/in/memory.max", "4096\n");
+  write("mc/in/memory.max", "512\n"); /* a neighbour: where /docker/abc/in would lie as a group below /docker/ab */
   const std::pair<const char *, uint64_t> paths[] = {{"/docker/ab/in", 4096},  {"/docker/ab", 8192},
                                                      {"/docker/abc/in", 8192}, {"/", 8192},
                                                      {"/../in", 8192},         {"/docker/ab/../in", 8192}};

@@ -51,6 +51,7 @@ constexpr unsigned kLastClass = HAK_CLASS_32768; // the largest of slabs
 
 std::atomic<uint64_t> operations, depot_operations, class_operations[HAK_CLASSES];
 std::atomic<bool> no_metadata;
+std::atomic<uint32_t> filled_in; /* the visit in which slabs were last asked for blocks */
 
 constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
 
@@ -132,6 +133,61 @@ TEST(Magazine, SteadyUseChangesNothing) {
   for (int i = 0; i < 100000; i++) burst(5, 10);
   EXPECT_EQ(context()->capacity[5], capacity);
   EXPECT_LE(operations, ops + 1);
+}
+
+/* A class that swings for long counts as one that swings: the count stops at its most. */
+TEST(Magazine, TurnsAreNotForgottenWhileTheCapacityStays) {
+  hak_free(hak_malloc(1)); /* makes the context */
+  const unsigned c = serving(HAK_CLASS_1024);
+  unsigned turns = 0, capacity = 0;
+  for (int i = 0; i < 300; i++) {
+    burst(c, 300);
+    if (context()->capacity[c] == capacity) {
+      ASSERT_GE(context()->history[c] >> 2, turns) << i;
+    }
+    capacity = context()->capacity[c];
+    turns = context()->history[c] >> 2;
+  }
+  EXPECT_EQ(turns, 63u);
+}
+
+/* The owner may be between the load of the top and its store. */
+TEST(Magazine, ADrainLeavesTheLastBlock) {
+  hak_free(hak_malloc(1)); /* makes the context */
+  const unsigned c = serving(HAK_CLASS_1024);
+  burst(c, 20);
+  ASSERT_GT(hak_magazine_blocks(context(), c), 2u);
+  struct hak_fault fault = {HAK_ERROR_none, nullptr};
+  hak_magazine_close(context(), c);
+  hak_magazine_empty(context(), c, &fault);
+  EXPECT_EQ(hak_magazine_blocks(context(), c), 1u);
+  EXPECT_EQ(fault.p, nullptr);
+  burst(c, 20);
+  EXPECT_EQ(reserved_by_all(), hak_inside_budget()) << "what the drain gave back is given back once";
+}
+
+/* A change of the observers opens what may be open, not what a drain closed. */
+TEST(Magazine, AClosedClassStaysClosedWhenMarksAreSetAnew) {
+  hak_free(hak_malloc(1)); /* makes the context */
+  const unsigned c = serving(HAK_CLASS_1024), other = serving(HAK_CLASS_512);
+  burst(c, 20);
+  hak_magazine_close(context(), c);
+  hak_store(&context()->eyes, UINT8_MAX);
+  burst(other, 200);
+  EXPECT_EQ(context()->eyes, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(context()->floor[c]), UINTPTR_MAX);
+  EXPECT_EQ(context()->ceiling[c], nullptr);
+  burst(c, 20);
+}
+
+/* A fork may leave the owner inside for ever: the child's next visit counts as one all the same. */
+TEST(Magazine, AVisitIsOddAfterOneThatNeverEnded) {
+  hak_free(hak_malloc(1)); /* makes the context */
+  hak_store(&context()->visits, 7u);
+  filled_in = 0;
+  burst(serving(HAK_CLASS_512), 100);
+  EXPECT_EQ(filled_in % 2, 1u);
+  EXPECT_EQ(context()->visits % 2, 0u);
 }
 
 TEST(Magazine, TheLastFreedIsTheNextGiven) {
@@ -549,6 +605,7 @@ TEST(Magazine, AThreadAloneHasNoDepot) {
 
 size_t __wrap_hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   operations++;
+  filled_in = hak_load(&hak_context->visits);
   class_operations[c]++;
   return __real_hak_slab_fill(c, current, out, want);
 }

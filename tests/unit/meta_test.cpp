@@ -57,6 +57,17 @@ TEST(Meta, TheFirstPiecesNeedNoMapping) {
   EXPECT_EQ(fake_os.calls[FAKE_MAP], 0u);
 }
 
+/* Also where an alignment moves a piece to the end, which is not aligned. */
+TEST(Meta, NoPieceReachesBeyondTheFirstChunk) {
+  const uintptr_t end = reinterpret_cast<uintptr_t>(g_meta_first) + sizeof g_meta_first;
+  fake_os_refuse(FAKE_MAP);
+  for (void *p; (p = hak_meta_get(4096)) != nullptr;) {
+    EXPECT_LE(reinterpret_cast<uintptr_t>(p) + 4096, end);
+    void *between = hak_meta_get_for_good(128);
+    EXPECT_LE(reinterpret_cast<uintptr_t>(between) + 128, end);
+  }
+}
+
 TEST(Meta, PiecesForGoodTakeNoMoreThanTheyNeed) {
   const auto begin = reinterpret_cast<uintptr_t>(hak_meta_get_for_good(3776));
   EXPECT_EQ(begin % 128, 0u);

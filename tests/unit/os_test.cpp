@@ -47,6 +47,7 @@ constexpr bool kSanitized = HAK_ASAN || HAK_TSAN;
 
 constexpr int kFixedNoReplace = 0x100000;
 bool old_kernel, slow_maps;
+int interrupted, short_writes; /* so many writes are answered by EINTR, and so many later ones take 5 bytes only */
 
 constexpr int kErrno = 77;
 
@@ -388,6 +389,25 @@ TEST_F(Os, TheTallyCountsAndIsShown) {
   EXPECT_EQ(shown[HAK_OS_SHOWN_STEP * HAK_OS_UNMAP], 1u);
 }
 
+TEST_F(Os, AMessageIsWholeAfterSignalsAndShortWrites) {
+  int ends[2];
+  const int err = dup(2);
+  ASSERT_EQ(pipe(ends), 0);
+  ASSERT_EQ(dup2(ends[1], 2), 2);
+  interrupted = 3;
+  short_writes = 2;
+  hak_os_write_err("a message of one line\n", 22);
+  dup2(err, 2);
+  close(ends[1]);
+  char text[64];
+  size_t bytes = 0;
+  for (ssize_t n; (n = read(ends[0], text + bytes, sizeof text - bytes)) > 0;) bytes += static_cast<size_t>(n);
+  EXPECT_EQ(std::string(text, bytes), "a message of one line\n");
+  close(ends[0]);
+  close(err);
+  errno = kErrno;
+}
+
 TEST_F(Os, TheFatalMessageIsOneLine) {
   void *p = reinterpret_cast<void *>(0xabc0), *caller = reinterpret_cast<void *>(0x123);
   EXPECT_EXIT(hak_die(HAK_ERROR_double_free, p, 48, caller), testing::KilledBySignal(SIGABRT),
@@ -528,5 +548,7 @@ TEST_F(Os, AWaitEndsWhenTheWordIsOtherOrTheTimeIsUp) {
 long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
   const bool maps = number == SYS_mmap;
   if (maps && slow_maps) usleep(1000);
+  if (number == SYS_write && interrupted > 0) return interrupted--, -EINTR;
+  if (number == SYS_write && short_writes > 0 && c > 5) short_writes--, c = 5;
   return __real_hak_kernel(number, a, b, c, maps && old_kernel ? d & ~kFixedNoReplace : d, e, f);
 }

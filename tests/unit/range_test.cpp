@@ -92,6 +92,15 @@ TEST(Range, TablesAreReadyForEveryUnit) {
   }
 }
 
+/* Merging reads the entry behind the last unit, at each border of a table's mapping, too. */
+TEST(Range, TablesAreReadyForTheUnitBehind) {
+  for (int i = 0; i < 400; i++) {
+    grow(1);
+    ASSERT_GE(g_range.unit_mapped, (g_range.units + 1) * sizeof(struct hak_unit)) << g_range.units;
+    ASSERT_GE(g_range.map_mapped, g_range.units + 1);
+  }
+}
+
 TEST(Range, ForeignMappingsAreSkippedAndNeverTouched) {
   grow(1);
   const size_t end = g_range.units;

@@ -51,6 +51,20 @@ std::vector<void *> scattered(size_t slabs) {
   return kept;
 }
 
+/* A block in the slab that serves the thread would move to where it lies. */
+TEST(Utilization, NoBlockLeavesTheCurrentSlab) {
+  scattered(40);
+  unsigned sparse = 0;
+  for (unsigned i = 0; i < 5000; i++) {
+    struct hak_utilization u;
+    ASSERT_EQ(ask(hak_malloc(kBytes), &u), 0);
+    if (u.current == 0) continue;
+    ASSERT_EQ(u.worth_moving, 0u) << i;
+    sparse += u.slab_out < u.slab_blocks && u.slab_out * u.class_slabs * 8 <= u.class_out * 9;
+  }
+  EXPECT_GT(sparse, 0u) << "of which some are as empty as those worth a move";
+}
+
 TEST(Utilization, CountsWhatTheTestCounted) {
   const std::vector<void *> blocks = scattered(40);
   std::map<uintptr_t, size_t> in_slab, on_page;
