@@ -17,11 +17,12 @@ KERNEL   ?= 4k-madvise
 TESTS    ?= .
 ROOTS    ?= bullseye
 ARCH     ?=
+HOURS    ?= 1
 HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean
+.PHONY: help setup build musl run test bench bench-full paper peers stress fuzz programs arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean
 .NOTPARALLEL:
 
 help:
@@ -33,6 +34,7 @@ help:
 	@echo "make paper                       lab/docs/report anew from its CSV files"
 	@echo "make peers                       build more peers with cargo: snmalloc, rpmalloc, google-tcmalloc"
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
+	@echo "make fuzz [HOURS=1]              libFuzzer on calls, settings and files, and damaged files for every command, that long"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make arm64 [KERNEL=4k-madvise] [TESTS=process_Trim] tests on a kernel of AArch64 under qemu (tests/arm64); an hour or more"
@@ -95,6 +97,10 @@ test: setup
 
 stress: setup
 	@scripts/test.sh stress $(SCALE)
+
+fuzz: setup
+	@scripts/build.sh release libraries tools fuzz_programs >&2
+	@build/venv/bin/python tests/fuzz/run.py all build/release/tests/fuzz "$(HOURS)"
 
 programs:
 	@scripts/setup.sh programs
