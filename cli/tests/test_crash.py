@@ -41,6 +41,13 @@ class Texts(unittest.TestCase):
         told = self.told(ERROR + STACKS + IMAGE.format(name="a\x1b[31mb"))
         self.assertNotIn("\x1b", told)
 
+    def test_a_hostile_text_takes_no_time(self) -> None:
+        """Frames of images, each of every image: seconds at most, of what would take hours."""
+        images = "".join(f"hakmem: guard: image {n << 16:#x} to {n + 1 << 16:#x} offset 0x0 id 00, /no/{n}\n" for n in range(20000))
+        frames = "".join(f"hakmem: guard: taken, thread 3: {n << 16 | 5:#x}\n" for n in range(20000))
+        self.assertLess(len(self.told(ERROR + images + frames).splitlines()), 200)
+        self.assertLess(len(self.told(ERROR * 20000).splitlines()), 300)
+
     def test_what_is_no_report(self) -> None:
         holder = tempfile.TemporaryDirectory()
         self.addCleanup(holder.cleanup)

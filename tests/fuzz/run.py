@@ -4,8 +4,8 @@
     run.py PROGRAM KIND
     run.py all FOLDER HOURS     every fuzzer of the folder and the readers of Python, one after the other
 
-What breaks it is left beside PROGRAM as crash-*, timeout-* or oom-*, for `PROGRAM FILE`. A fuzzer that runs for minutes
-goes on after a finding. Inputs that reached new code stay in FOLDER/found/KIND.
+What breaks it is left beside PROGRAM as KIND-crash-*, KIND-timeout-* or KIND-oom-*, for `PROGRAM FILE`. `all` begins
+anew after a finding, and inputs that reached new code stay in FOLDER/found/KIND.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -29,7 +30,6 @@ SECONDS = 7
 SEEDS_MADE = 20
 LONGEST = {"python": 14000, "system": 8192, "operations": 1024}  # bytes of an input; 2048 of the others
 OPTIONS = ["-rss_limit_mb=2048", "-malloc_limit_mb=256", "-timeout=60", "-verbosity=0", "-print_final_stats=1"]
-ON = ["-fork=1", "-ignore_crashes=1", "-ignore_timeouts=1", "-ignore_ooms=1", "-verbosity=1"]
 ENVIRONMENT = {"ASAN_OPTIONS": "allocator_may_return_null=1"}
 
 
@@ -51,13 +51,18 @@ def findings(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir() if re.search("-(crash|timeout|oom)-", path.name)}
 
 
+def run_on(program: Path, kind: str, seconds: int, found: Path) -> None:
+    found.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + seconds
+    while (left := round(end - time.monotonic())) > 0:
+        run(program, kind, [f"-max_total_time={left}"], found)
+
+
 def run_all(folder: Path, hours: float) -> int:
     each, before = round(hours * 3600 / (len(SEEDS) + 1)), findings(folder)
     for kind in SEEDS:
-        found = folder / "found" / kind
-        found.mkdir(parents=True, exist_ok=True)
         print(f"=== {kind}: {each} s", flush=True)
-        run(folder / f"{kind}_fuzz", kind, [f"-max_total_time={each}", *ON], found)
+        run_on(folder / f"{kind}_fuzz", kind, each, folder / "found" / kind)
     print(f"=== readers of Python: {each} s", flush=True)
     hostile = [sys.executable, "test_hostile.py"]
     failed = subprocess.run(hostile, cwd=ROOT / "cli" / "tests", env=os.environ | {"FUZZ_SECONDS": str(each)}, check=False)
