@@ -2,7 +2,8 @@
 """Runs a fuzzer for 7 seconds, or for FUZZ_SECONDS, or for FUZZ_RUNS inputs, from its seeds and its corpus.
 
     run.py PROGRAM KIND
-    run.py all FOLDER HOURS     every fuzzer of the folder and the readers of Python, one after the other
+    run.py all FOLDER HOURS     every fuzzer of the folder and the readers of Python, one after the other: readers_fuzz.py,
+                                where atheris is installed, and the damaged files of cli/tests/test_hostile.py
 
 What breaks it is left beside PROGRAM as KIND-crash-*, KIND-timeout-* or KIND-oom-*, for `PROGRAM FILE`. `all` begins
 anew after a finding, and inputs that reached new code stay in FOLDER/found/KIND.
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -58,17 +60,30 @@ def run_on(program: Path, kind: str, seconds: int, found: Path) -> None:
         run(program, kind, [f"-max_total_time={left}"], found)
 
 
+def run_readers(seconds: int, artifacts: Path, found: Path) -> None:
+    found.mkdir(parents=True, exist_ok=True)
+    options = [f"-max_total_time={seconds}", "-timeout=60", "-max_len=20000", f"-artifact_prefix={artifacts}/readers-"]
+    subprocess.run([sys.executable, HERE / "readers_fuzz.py", "all", *options, found], check=False)
+
+
+def run_damaged(seconds: int) -> int:
+    environment = os.environ | {"FUZZ_SECONDS": str(seconds)}
+    return subprocess.run([sys.executable, "test_hostile.py"], cwd=ROOT / "cli" / "tests", env=environment, check=False).returncode
+
+
 def run_all(folder: Path, hours: float) -> int:
-    each, before = round(hours * 3600 / (len(SEEDS) + 1)), findings(folder)
+    has_atheris = find_spec("atheris") is not None
+    each, before = round(hours * 3600 / (len(SEEDS) + 1 + has_atheris)), findings(folder)
     for kind in SEEDS:
         print(f"=== {kind}: {each} s", flush=True)
         run_on(folder / f"{kind}_fuzz", kind, each, folder / "found" / kind)
-    print(f"=== readers of Python: {each} s", flush=True)
-    hostile = [sys.executable, "test_hostile.py"]
-    failed = subprocess.run(hostile, cwd=ROOT / "cli" / "tests", env=os.environ | {"FUZZ_SECONDS": str(each)}, check=False)
+    print(f"=== readers of Python{' twice' * has_atheris}: {each} s", flush=True)
+    if has_atheris:
+        run_readers(each, folder, folder / "found" / "readers")
+    failed = run_damaged(each)
     new = sorted(findings(folder) - before)
     print(f"=== {len(new)} inputs that broke a fuzzer{': ' if new else ''}{' '.join(new)}")
-    return int(bool(new) or failed.returncode != 0)
+    return int(bool(new) or failed != 0)
 
 
 def main() -> int:
