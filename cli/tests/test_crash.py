@@ -41,6 +41,12 @@ class Texts(unittest.TestCase):
         told = self.told(ERROR + STACKS + IMAGE.format(name="a\x1b[31mb"))
         self.assertNotIn("\x1b", told)
 
+    def test_names_that_are_no_files(self) -> None:
+        """Too long, of another kind, with a zero: the offset, as where the file is gone."""
+        for name in ("a" * 300, "a\0b", "../../tmp", "../../dev/zero"):
+            self.assertIn("+0x11ff", self.told(ERROR + STACKS + IMAGE.format(name=name)), name)
+        self.assertIn("+0x11ff", self.told(ERROR + STACKS + IMAGE.format(name="program").replace("00ff", "ab" * 300)))
+
     def test_a_hostile_text_takes_no_time(self) -> None:
         """Frames of images, each of every image: seconds at most, of what would take hours."""
         images = "".join(f"hakmem: guard: image {n << 16:#x} to {n + 1 << 16:#x} offset 0x0 id 00, /no/{n}\n" for n in range(20000))

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import atheris
 
-with atheris.instrument_imports(include=["hakmem"]):
+with atheris.instrument_imports(include=["hakmem", "elftools"]):
     from hakmem.base.errors import Refusal
     from hakmem.base.exit import printable
     from hakmem.explaining.crash import lines_of, reports_in
@@ -26,9 +26,10 @@ with atheris.instrument_imports(include=["hakmem"]):
     from hakmem.learning.policy import policy_of, sum_of
     from hakmem.process.counters import calls_of, parse_counts
     from hakmem.reading import pprof, table_file
-    from hakmem.reading.names import mappings_of
+    from hakmem.reading.names import mappings_of, symbols_of
     from hakmem.reading.perf_map import names_in
     from hakmem.reading.stats_page import Torn, page_of
+    from hakmem.reading.symbols import Image
     from hakmem.reading.unpack import Unpacker
 
 FILE = Path(tempfile.mkdtemp(prefix="hakmem-fuzz-")) / "file"
@@ -73,10 +74,20 @@ def read_trace(data: bytes) -> None:
         assert len(piece) <= 1 << 20
 
 
+def read_program(data: bytes) -> None:
+    FILE.write_bytes(data)
+    symbols_of.cache_clear()
+    image = Image(str(FILE), "00ff")
+    image.usable = True
+    image.address_of(0x1000)
+    symbols_of(str(FILE)).function(0x1000)
+
+
 READERS: dict[str, Callable[[bytes], object]] = {
     "policy": read_policy, "table": read_table, "decisions": read_decisions, "crash": read_crash, "profile": read_profile,
     "trace": read_trace, "stats": lambda data: page_of(data, "page").told, "counters": lambda data: calls_of(parse_counts(data)),
     "perf-map": lambda data: names_in(io.BytesIO(data), (0, 1, 0x1000, 1 << 63)),
+    "program": read_program,
     "maps": lambda data: mappings_of(data.decode(errors="replace")),
 }
 

@@ -28,6 +28,7 @@ from hakmem.reading.perf_map import made_code
 from hakmem.reading.pprof import text_of
 
 DEBUG_FOLDER = Path("/usr/lib/debug/.build-id")
+BUILD_ID = re.compile("[0-9a-f]{4,128}")
 UNKNOWN = "??"
 INTERPRETER = re.compile(r"(?:lib)?python\d[\d.]*(?:\.so[\d.]*)?|(?:lib)?node(?:\.so[\d.]*)?|libjvm\.so")  # files
 PROCESS_ROOT = re.compile(r"/proc/\d+/root(?=/)")
@@ -79,7 +80,7 @@ def build_id_of(path: Path) -> str:
 
 def debug_file(build_id: str) -> Path | None:
     path = DEBUG_FOLDER / build_id[:2] / f"{build_id[2:]}.debug"
-    return path if build_id and path.is_file() else None
+    return path if BUILD_ID.fullmatch(build_id) and os.path.isfile(path) else None
 
 
 class Image:
@@ -89,7 +90,7 @@ class Image:
         self.path = path
         self.file = root + path
         self.stale = path.startswith("/") and build_id_of(Path(self.file)) not in ("", build_id)
-        self.usable = path.startswith("/") and Path(self.file).is_file() and not self.stale
+        self.usable = path.startswith("/") and os.path.isfile(self.file) and not self.stale
         self.lines = debug_file(build_id) or (Path(self.file) if self.usable else None)
 
     def address_of(self, offset: int) -> int | None:
