@@ -18,12 +18,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
 from hakmem.reading.mapped import regular_file
-from hakmem.reading.names import demangled, symbols_of
+from hakmem.reading.names import NO_PROGRAM, demangled, symbols_of
 from hakmem.reading.perf_map import made_code
 from hakmem.reading.pprof import text_of
 
@@ -73,7 +72,7 @@ def build_id_of(path: Path) -> str:
                     for note in section.iter_notes():
                         if note["n_type"] == "NT_GNU_BUILD_ID":
                             return str(note["n_desc"])
-    except (OSError, ELFError, ValueError):
+    except NO_PROGRAM:
         pass
     return ""
 
