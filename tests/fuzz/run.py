@@ -30,7 +30,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SECONDS = 7
 SEEDS_MADE = 20
-LONGEST = {"python": 14000, "system": 8192, "operations": 1024}  # bytes of an input; 2048 of the others
+LONGEST = {"python": 14000, "system": 16384, "operations": 1024}  # bytes of an input; 2048 of the others
 OPTIONS = ["-rss_limit_mb=2048", "-malloc_limit_mb=256", "-timeout=60", "-verbosity=0", "-print_final_stats=1"]
 ENVIRONMENT = {"ASAN_OPTIONS": "allocator_may_return_null=1"}
 
