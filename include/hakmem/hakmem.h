@@ -126,7 +126,7 @@ int hak_get_stats(struct hak_stats *s);
 
 #define HAK_UTILIZATION_VERSION 1
 /* How full the slab of a block is, for programs that defragment by moving blocks. A block is handed out while live or
- * in a thread's cache. A block above 32 KiB, or a guarded one (the setting guard_bytes), counts as a slab with one slot,
+ * in a thread's cache. A block above 32 KiB, or a guarded one (setting guard_bytes), counts as a slab with one slot,
  * and the class figures are 0. A newer library fills only the caller's first `size` bytes. */
 struct hak_utilization {
   uint32_t version;      /* in: HAK_UTILIZATION_VERSION */
