@@ -26,7 +26,7 @@ HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs suites soak versions arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean mutate coverage
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs suites soak versions arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean mutate coverage fuzz
 .NOTPARALLEL:
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo "make stress [SCALE=20]           stress, model, fault and long tests, longer, in release and tsan"
 	@echo "make mutate [FAULTS=\"blocks\"]   100 seeded faults, one at a time: which test catches each (tests/mutation); hours"
 	@echo "make coverage [COVERED=unit_slab]  lines of src/ that the tests run, a row per layer; installs gcovr in build/"
+	@echo "make fuzz [HOURS=1]              libFuzzer on calls, settings and files, and damaged files for every command, that long"
 	@echo "make programs [PROGRAMS=\"php nginx\"] [ROUNDS=1] [RECORD=docs]"
 	@echo "                                 some twenty real programs on glibc and on HAKMEM, compared; installs 1.4 GB"
 	@echo "make suites [SUITES=\"redis cpython\"] [RECORD=lab/docs]"
@@ -112,6 +113,10 @@ mutate: setup
 
 coverage: setup
 	@scripts/coverage.sh $(if $(COVERED),'$(COVERED)')
+
+fuzz: setup
+	@scripts/build.sh release libraries tools fuzz_programs >&2
+	@build/venv/bin/python tests/fuzz/run.py all build/release/tests/fuzz "$(HOURS)"
 
 programs:
 	@scripts/setup.sh programs

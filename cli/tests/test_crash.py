@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import struct
 import tempfile
 import unittest
 from pathlib import Path
 
 from support import hakmem
+
+from hakmem.reading.symbols import build_id_of
 
 ERROR = "hakmem: guard: use after free: write to 0x7f0000001008, 8 B into a freed block of 24 B\n"
 STACKS = "hakmem: guard: faulted, thread 3: 0x401136\nhakmem: guard: taken, thread 3: 0x401200 0x401300\n"
@@ -40,6 +43,30 @@ class Texts(unittest.TestCase):
     def test_a_hostile_name_steers_no_terminal(self) -> None:
         told = self.told(ERROR + STACKS + IMAGE.format(name="a\x1b[31mb"))
         self.assertNotIn("\x1b", told)
+
+    def test_names_that_are_no_files(self) -> None:
+        """Too long, of another kind, with a zero: the offset, as where the file is gone."""
+        for name in ("a" * 300, "a\0b", "../../tmp", "../../dev/zero"):
+            self.assertIn("+0x11ff", self.told(ERROR + STACKS + IMAGE.format(name=name)), name)
+        self.assertIn("+0x11ff", self.told(ERROR + STACKS + IMAGE.format(name="program").replace("00ff", "ab" * 300)))
+
+    def test_a_program_whose_sections_say_that_they_are_endless(self) -> None:
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        hurt, data = Path(holder.name) / "program", bytearray(Path("/bin/true").read_bytes())
+        sections, = struct.unpack_from("<Q", data, 40)
+        for at in range(sections + 32, len(data) - 8, 64):  # sizes
+            data[at:at + 8] = (24 << 57).to_bytes(8, "little")
+        hurt.write_bytes(data)
+        text = (ERROR + STACKS + IMAGE).replace("/no/such/{name}", str(hurt)).replace("00ff", build_id_of(hurt))
+        self.assertIn("    " + str(hurt) + "+0x11ff", self.told(text))
+
+    def test_a_hostile_text_takes_no_time(self) -> None:
+        """Frames of images, each of every image: seconds at most, of what would take hours."""
+        images = "".join(f"hakmem: guard: image {n << 16:#x} to {n + 1 << 16:#x} offset 0x0 id 00, /no/{n}\n" for n in range(20000))
+        frames = "".join(f"hakmem: guard: taken, thread 3: {n << 16 | 5:#x}\n" for n in range(20000))
+        self.assertLess(len(self.told(ERROR + images + frames).splitlines()), 200)
+        self.assertLess(len(self.told(ERROR * 20000).splitlines()), 300)
 
     def test_what_is_no_report(self) -> None:
         holder = tempfile.TemporaryDirectory()

@@ -2,7 +2,8 @@
 """Every file that a command reads, damaged in many ways: a result or one line, within bounds of time and memory, and
 nothing that steers a terminal.
 
-The files are those of one real process. HAK_TEST_SCALE multiplies the number of damaged copies.
+The files are those of one real process, and a trace and a report of a crash as their formats say. HAK_TEST_SCALE
+multiplies the number of damaged copies; with FUZZ_SECONDS copies are made that long, each from a number not used before.
 """
 
 from __future__ import annotations
@@ -15,16 +16,18 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 import unittest
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from support import BUILD, clean_environment
+from support import BUILD, ROOT, clean_environment
 
 from hakmem import cli
 from hakmem.base.exit import end_with
 
+FUZZ_SECONDS = int(os.environ.get("FUZZ_SECONDS", "0"))
 COPIES = 8 * int(os.environ.get("HAK_TEST_SCALE", "1"))
 SECONDS = 20  # of processor time, for one copy
 MEMORY = 2 << 30  # bytes of address space
@@ -37,6 +40,14 @@ FILES = {
     "decisions": ("DECISIONS_FILE", ("decisions", "FILE")),
     "policy": ("POLICY_FILE", ("policy", "FILE")),
 }
+WRITTEN = {"trace": ("sites", "--least", "1", "--trace", "FILE"), "crash": ("crash", "FILE")}
+COMMANDS = {kind: command for kind, (_, command) in FILES.items()} | WRITTEN
+REPORT = """hakmem: guard: use after free: write to 0x7f0000001008, 8 B into a freed block of 24 B
+hakmem: guard: faulted, thread 3: 0x401136 0x401200
+hakmem: guard: taken, thread 3: 0x401200 0x401300
+hakmem: guard: freed, thread 4: 0x402200 0x401300
+hakmem: guard: image 0x401000 to 0x403000 offset 0x1000 id 00ff, {program}
+"""
 
 
 def made(folder: Path) -> dict[str, Path]:
@@ -47,7 +58,19 @@ def made(folder: Path) -> dict[str, Path]:
                              env=clean_environment(LD_PRELOAD=str(BUILD / "libhakmem.so"), **settings))
     if child.wait() != 0:
         raise AssertionError("the process that writes the files failed")
-    return {kind: next(folder.glob(f"{name}*")) for kind, (name, _) in FILES.items()}
+    found = {kind: next(folder.glob(f"{name}*")) for kind, (name, _) in FILES.items()}
+    return found | written(folder)
+
+
+def written(folder: Path) -> dict[str, Path]:
+    """Those that no setting writes."""
+    sys.path.insert(0, str(ROOT / "tests" / "fuzz"))
+    from seeds import seed_trace
+
+    files = {kind: folder / kind for kind in WRITTEN}
+    files["trace"].write_bytes(gzip.compress(seed_trace(random.Random(1))))
+    files["crash"].write_text(REPORT.format(program=sys.executable) * 3)
+    return files
 
 
 # ---- damage ----
@@ -114,6 +137,14 @@ def become(words: list[str], out: int, err: int) -> None:
     os._exit(status if isinstance(status, int) else 1)
 
 
+def new_seeds() -> Iterator[int]:
+    """For FUZZ_SECONDS, from a number that no run before began with."""
+    first, end = time.time_ns(), time.monotonic() + FUZZ_SECONDS
+    while time.monotonic() < end:
+        yield first
+        first += 1
+
+
 class Hostile(unittest.TestCase):
     folder: Path
     files: dict[str, Path]
@@ -141,18 +172,30 @@ class Hostile(unittest.TestCase):
         self.assertIn(status, (0, 1, 2), f"{what}: {err[-500:]!r}")
         self.assertNotIn(b"Traceback", err, f"{what}: {err[-900:].decode(errors='replace')}")
         self.assertLess(len(err.splitlines()), 6, f"{what}: {err[:500]!r}")
-        self.assertNotIn(b"\x1b", out + err, what)
+        self.assertNotRegex((out + err).decode(errors="replace"), "[\0-\x08\x0b-\x1f\x7f-\x9f]", what)
         self.assertLess(len(out), 4 << 20, what)
 
+    def judge_copy(self, kind: str, seed: object) -> None:
+        whole = self.files[kind].read_bytes()
+        hurt = self.folder / f"hurt-{self.files[kind].name}"
+        words = [{"FILE": str(hurt), "OUT": str(self.folder / "page.html")}.get(word, word) for word in COMMANDS[kind]]
+        hurt.write_bytes(damaged(whole, random.Random(f"{kind} {seed}")))
+        with self.subTest(kind, seed=seed):
+            self.judge(words, f"{kind}, seed {seed}")
+
     def test_each_kind(self) -> None:
-        for kind, (_, command) in FILES.items():
-            whole = self.files[kind].read_bytes()
-            hurt = self.folder / f"hurt-{self.files[kind].name}"
-            words = [{"FILE": str(hurt), "OUT": str(self.folder / "page.html")}.get(word, word) for word in command]
+        for kind in COMMANDS:
             for seed in range(COPIES):
-                hurt.write_bytes(damaged(whole, random.Random(f"{kind} {seed}")))
-                with self.subTest(kind, seed=seed):
-                    self.judge(words, f"{kind}, seed {seed}")
+                self.judge_copy(kind, seed)
+
+    @unittest.skipUnless(FUZZ_SECONDS, "FUZZ_SECONDS is not set")
+    def test_for_a_time(self) -> None:
+        copies = 0
+        for seed in new_seeds():
+            for kind in COMMANDS:
+                self.judge_copy(kind, seed)
+                copies += 1
+        print(f"{copies} damaged files", file=sys.stderr)
 
 
 if __name__ == "__main__":

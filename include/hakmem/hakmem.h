@@ -126,8 +126,8 @@ int hak_get_stats(struct hak_stats *s);
 
 #define HAK_UTILIZATION_VERSION 1
 /* How full the slab of a block is, for programs that defragment by moving blocks. A block is handed out while live or
- * in a thread's cache. A block above 32 KiB counts as a slab with one slot, and the class figures are 0. A newer
- * library fills only the caller's first `size` bytes. */
+ * in a thread's cache. A block above 32 KiB, or a guarded one (setting guard_bytes), counts as a slab with one slot,
+ * and the class figures are 0. A newer library fills only the caller's first `size` bytes. */
 struct hak_utilization {
   uint32_t version;      /* in: HAK_UTILIZATION_VERSION */
   uint32_t size;         /* in: sizeof(struct hak_utilization) */

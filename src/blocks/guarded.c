@@ -183,10 +183,10 @@ size_t hak_guarded_bytes(const void *p) {
   return live ? slot->bytes : 0;
 }
 
-bool hak_guarded_owns(const void *p) {
+size_t hak_guarded_around(const void *p) {
   const struct hak_guarded *slot = slot_at(p);
   bool live = slot != NULL && hak_load_acquire(&slot->state) == HAK_GUARDED_LIVE;
-  return live && (uintptr_t)p - slot->address < slot->bytes;
+  return live && (uintptr_t)p - slot->address < slot->bytes ? slot->bytes : 0;
 }
 
 /* A page between belongs to the block that is nearer: an overflow of the one in front, or an underflow of the other. */

@@ -79,8 +79,8 @@ enum hak_error hak_guarded_judge(const void *p);
 /* [bytes] Of the live block that begins at p; 0: none does. */
 size_t hak_guarded_bytes(const void *p);
 
-/* True if p lies in a live block. */
-bool hak_guarded_owns(const void *p);
+/* Bytes of the live block that p lies in; 0: p lies in none. */
+size_t hak_guarded_around(const void *p);
 
 /* The block at p, or the nearer one of those beside p, live or freed; it may change meanwhile. NULL: none was there. */
 const struct hak_guarded *hak_guarded_near(const void *p);

@@ -476,11 +476,11 @@ HAK_INLINE enum hak_route refill_magazine(struct hak_context *x, unsigned c, boo
   return route;
 }
 
+/* NULL: no memory. A fill of no block leaves anything in p. */
 HAK_INLINE void *take_one(unsigned c, bool run, enum hak_route *route) {
   void *p = NULL;
   *route = HAK_ROUTE_slab;
-  fill_shared(c, run, &p, 1);
-  return p;
+  return fill_shared(c, run, &p, 1) != 0 ? p : NULL;
 }
 
 /* Begins the record of a miss for learning; 0: not recorded. */

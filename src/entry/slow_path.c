@@ -313,7 +313,7 @@ bool hak_heap_owns(const void *p) {
   uint32_t run = hak_range_run_of(p);
   bool slab = run != HAK_NO_UNIT && hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB;
   if (run != HAK_NO_UNIT) return slab || hak_large_block_of(run, p) != NULL;
-  if (hak_guarded_holds(p)) return hak_guarded_owns(p);
+  if (hak_guarded_holds(p)) return hak_guarded_around(p) != 0;
   hak_slow_enter(p, __builtin_return_address(0));
   bool owns = hak_big_block_of(p) != NULL;
   hak_slow_leave();

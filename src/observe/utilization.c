@@ -9,6 +9,7 @@
 #include "observe/utilization.h"
 
 #include "blocks/big.h"
+#include "blocks/guarded.h"
 #include "blocks/large.h"
 #include "blocks/slab_use.h"
 #include "os/os.h"
@@ -41,6 +42,7 @@ static bool note_whole(size_t bytes, struct hak_utilization *u) {
 }
 
 static size_t whole_bytes(const void *p) {
+  if (hak_guarded_holds(p)) return hak_guarded_around(p);
   uint32_t run = hak_range_run_of(p);
   if (run == HAK_NO_UNIT) return hak_big_bytes(hak_big_block_of(p));
   const void *block = hak_large_block_of(run, p);

@@ -43,7 +43,10 @@ static bool parse_map(struct hak_map *map, const char *at, const char *end) {
   enum { SHORTEST = 24, EXECUTABLE = 3, BEHIND_RIGHTS = 6 };
   *map = (struct hak_map){.line = at, .line_bytes = (size_t)(end + 1 - at)};
   if (end - at < SHORTEST) return false;
-  at = parse_hex(parse_hex(at, &map->first) + 1, &map->end);
+  at = parse_hex(at, &map->first);
+  if (*at != '-') return false;
+  at = parse_hex(at + 1, &map->end);
+  if (end - at <= BEHIND_RIGHTS) return false;
   map->executable = at[EXECUTABLE] == 'x';
   at = parse_hex(at + BEHIND_RIGHTS, &map->offset) + 1;
   if (at >= end) return false;

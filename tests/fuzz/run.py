@@ -1,81 +1,95 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Runs a fuzzer for 20 seconds, or for FUZZ_RUNS inputs, from a few files that are well formed.
+"""Runs a fuzzer for 7 seconds, or for FUZZ_SECONDS, or for FUZZ_RUNS inputs, from its seeds and its corpus.
 
-    run.py PROGRAM trace|policy
+    run.py PROGRAM KIND
+    run.py all FOLDER HOURS     every fuzzer of the folder and the readers of Python, one after the other: readers_fuzz.py,
+                                where atheris is installed, and the damaged files of cli/tests/test_hostile.py
 
-What breaks it is left beside PROGRAM as crash-*, timeout-* or oom-*, for `PROGRAM FILE`.
+What breaks it is left beside PROGRAM as KIND-crash-*, KIND-timeout-* or KIND-oom-*, for `PROGRAM FILE`. `all` begins
+anew after a finding, and inputs that reached new code stay in FOLDER/found/KIND.
 """
 
 from __future__ import annotations
 
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
+import time
+from importlib.util import find_spec
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "trace"))
+sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from writer import Trace  # noqa: E402
+from seeds import SEEDS  # noqa: E402
 
-SECONDS = 20
-OPTIONS = ["-max_len=2048", "-rss_limit_mb=1024", "-malloc_limit_mb=256", "-timeout=10", "-verbosity=0",
-           "-print_final_stats=1"]
-
-
-def seed_trace(rng: random.Random) -> bytes:
-    trace = Trace()
-    now = 1000
-    for pid in range(7, 7 + rng.randrange(1, 3)):
-        process = trace.process(pid, ["prog", "-x"], parent=pid - 1)
-        process.modules("400000-500000 r-xp 00000000 08:01 1 /bin/prog\n")
-        live: list[int] = []
-        for _ in range(rng.randrange(5, 60)):
-            thread = process.thread(rng.randrange(3))
-            site = (0x400000 + 16 * rng.randrange(9), rng.randrange(4))
-            now += rng.randrange(1, 500)
-            block = 16 * rng.randrange(1, 1 << 20)
-            if live and rng.random() < 0.4:
-                thread.free(now, live.pop(rng.randrange(len(live))), site)
-            elif live and rng.random() < 0.3:
-                thread.resize(now, live.pop(), block, rng.randrange(1 << 20), rng.randrange(99), site)
-                live.append(block)
-            else:
-                thread.aligned(now, block, rng.randrange(1 << 20), rng.randrange(30), site)
-                live.append(block)
-            if rng.random() < 0.1:
-                thread.close()
-    return trace.bytes()
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+SECONDS = 7
+SEEDS_MADE = 20
+LONGEST = {"python": 14000, "system": 16384, "operations": 1024}  # bytes of an input; 2048 of the others
+OPTIONS = ["-rss_limit_mb=2048", "-malloc_limit_mb=256", "-timeout=60", "-verbosity=0", "-print_final_stats=1"]
+ENVIRONMENT = {"ASAN_OPTIONS": "allocator_may_return_null=1"}
 
 
-def seed_policy(rng: random.Random) -> bytes:
-    """Without its end, which policy_fuzz.c makes."""
-
-    def row() -> str:
-        return " ".join(str(rng.randrange(1, 8 if n == 0 else 32768)) for n in range(10))
-
-    past = " ".join(str(rng.randrange(1, 1 << 20)) for _ in range(5))
-    lines = ["hakmem-policy 3", f"past {past}", f"process {row()}", f"bin {rng.randrange(128)} {row()}"]
-    lines += [f"level runs {rng.randrange(10)} {row()}", f"class {rng.randrange(16, 1 << 20)} {rng.randrange(1 << 62)}"]
-    for module in ("module abab prog", "module abac prog", "module - other", "module 00ff gone"):
-        lines.append(module)
-        lines += [f"site {rng.randrange(1 << 30):#x} {rng.randrange(99)} {rng.randrange(128)} {row()}" for _ in range(3)]
-    return "".join(line + "\n" for line in lines).encode()
+def run(program: Path, kind: str, length: list[str], found: Path) -> int:
+    for number in range(SEEDS_MADE):
+        (found / f"seed-{number}").write_bytes(SEEDS[kind](random.Random(number)))
+    folders = [found, *([HERE / "corpus" / kind] if (HERE / "corpus" / kind).is_dir() else [])]
+    options = [*OPTIONS, f"-max_len={LONGEST.get(kind, 2048)}", f"-artifact_prefix={program.parent}/{kind}-"]
+    return subprocess.run([program, *options, *length, *folders], env=os.environ | ENVIRONMENT, check=False).returncode
 
 
-SEEDS = {"trace": seed_trace, "policy": seed_policy}
+def run_once(program: Path, kind: str) -> int:
+    runs, seconds = os.environ.get("FUZZ_RUNS"), os.environ.get("FUZZ_SECONDS", str(SECONDS))
+    with tempfile.TemporaryDirectory(prefix="hakmem-fuzz-") as folder:
+        return run(program, kind, [f"-runs={int(runs)}" if runs else f"-max_total_time={int(seconds)}"], Path(folder))
+
+
+def findings(folder: Path) -> set[str]:
+    return {path.name for path in folder.iterdir() if re.search("-(crash|timeout|oom)-", path.name)}
+
+
+def run_on(program: Path, kind: str, seconds: int, found: Path) -> None:
+    found.mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + seconds
+    while (left := round(end - time.monotonic())) > 0:
+        run(program, kind, [f"-max_total_time={left}"], found)
+
+
+def run_readers(seconds: int, artifacts: Path, found: Path) -> None:
+    found.mkdir(parents=True, exist_ok=True)
+    options = [f"-max_total_time={seconds}", "-timeout=60", "-max_len=20000", f"-artifact_prefix={artifacts}/readers-"]
+    subprocess.run([sys.executable, HERE / "readers_fuzz.py", "all", *options, found], check=False)
+
+
+def run_damaged(seconds: int) -> int:
+    environment = os.environ | {"FUZZ_SECONDS": str(seconds)}
+    return subprocess.run([sys.executable, "test_hostile.py"], cwd=ROOT / "cli" / "tests", env=environment, check=False).returncode
+
+
+def run_all(folder: Path, hours: float) -> int:
+    has_atheris = find_spec("atheris") is not None
+    each, before = round(hours * 3600 / (len(SEEDS) + 1 + has_atheris)), findings(folder)
+    for kind in SEEDS:
+        print(f"=== {kind}: {each} s", flush=True)
+        run_on(folder / f"{kind}_fuzz", kind, each, folder / "found" / kind)
+    print(f"=== readers of Python{' twice' * has_atheris}: {each} s", flush=True)
+    if has_atheris:
+        run_readers(each, folder, folder / "found" / "readers")
+    failed = run_damaged(each)
+    new = sorted(findings(folder) - before)
+    print(f"=== {len(new)} inputs that broke a fuzzer{': ' if new else ''}{' '.join(new)}")
+    return int(bool(new) or failed != 0)
 
 
 def main() -> int:
-    program, seed = Path(sys.argv[1]), SEEDS[sys.argv[2]]
-    runs = os.environ.get("FUZZ_RUNS")
-    length = f"-runs={int(runs)}" if runs else f"-max_total_time={SECONDS}"
-    with tempfile.TemporaryDirectory(prefix="hakmem-fuzz-") as folder:
-        for number in range(20):
-            (Path(folder) / str(number)).write_bytes(seed(random.Random(number)))
-        return subprocess.run([program, *OPTIONS, length, f"-artifact_prefix={program.parent}/", folder], check=False).returncode
+    if sys.argv[1] == "all":
+        return run_all(Path(sys.argv[2]), float(sys.argv[3]))
+    return run_once(Path(sys.argv[1]), sys.argv[2])
 
 
 if __name__ == "__main__":

@@ -519,6 +519,21 @@ TEST(Helper, SleepsWhileItsStarterIsPutAside) {
 
 TEST(Forked, LocksOfThreadsThatAreGoneAreRepaired) { expect_repair(); }
 
+/* ---- at the hard limit ---- */
+
+/* The class of the blocks that swing would have a magazine, but for the limit of all caches. */
+TEST(Limit, ARunWithoutAMagazineIsRefusedAsAnyOther) {
+  constexpr size_t kRun = 100000;
+  ASSERT_EQ(hak_set("process_cache_bytes", "4K"), 0);
+  for (int i = 0; i < 80; i++) hak_free(hak_malloc(kRun));
+  ASSERT_EQ(hak_set_limit(0, 3 * kMiB), 0);
+  std::vector<void *> blocks;
+  for (const size_t n : {size_t{300000}, size_t{40000}})
+    for (void *p; (p = hak_malloc(n)) != nullptr;) blocks.push_back(p);
+  EXPECT_EQ(hak_malloc(kRun), nullptr);
+  for (void *p : blocks) hak_free(p);
+}
+
 /* ---- foreign mappings behind the unit table ---- */
 
 /* A page that may not be touched, where the table would go on. */

@@ -226,4 +226,19 @@ TEST(Utilization, WhileOthersAllocate) {
   for (std::thread &each : others) each.join();
 }
 
+TEST(Utilization, AGuardedBlockIsAloneInItsSlab) {
+  struct hak_utilization u;
+  ASSERT_EQ(hak_set("guard_bytes", "1"), 0);
+  auto *p = static_cast<char *>(hak_malloc(100));
+  ASSERT_EQ(hak_set("guard_bytes", "0"), 0);
+  ASSERT_EQ(hak_usable_size(p), 100U) << "not guarded";
+  EXPECT_EQ(ask(p + 50, &u), 0);
+  EXPECT_EQ(u.block_bytes, 100U);
+  EXPECT_EQ(u.slab_out, u.slab_blocks);
+  EXPECT_EQ(u.worth_moving, 0U);
+  EXPECT_EQ(ask(p + 4096, &u), ENOENT);
+  hak_free(p);
+  EXPECT_EQ(ask(p, &u), ENOENT);
+}
+
 }  // namespace

@@ -13,11 +13,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.segments import NoteSegment
 
 from hakmem.reading.mapped import regular_file
+from hakmem.reading.names import NO_PROGRAM
 
 SYMBOL = struct.Struct("=IBBHQQ")
 UNDEFINED = 0
@@ -41,7 +41,7 @@ def symbols_of(path: Path, names: Iterable[str]) -> Symbols | None:
     try:
         with regular_file(path) as file:
             return read_symbols(ELFFile(file), list(names))
-    except (OSError, ELFError, ValueError, struct.error):
+    except NO_PROGRAM:
         return None
 
 

@@ -18,6 +18,7 @@ IMAGE = re.compile(r"image (0x[0-9a-f]+) to (0x[0-9a-f]+) offset (0x[0-9a-f]+) i
 STACK = re.compile(r"(faulted|called free|taken|freed), thread (\d+):((?: 0x[0-9a-f]+)+)")
 INSTRUCTION = "faulted"  # its address is the instruction's, those of the others return to the next one
 LARGEST = 64 << 20  # bytes of a text
+REPORTS, IMAGES, FRAMES = 100, 100, 100  # in a text; in a report, which has three stacks of 24 frames; what is beyond is noise
 
 
 @dataclass
@@ -26,12 +27,16 @@ class Report:
     stacks: dict[str, list[int]] = field(default_factory=dict)  # by "taken, thread 7"
     images: list[tuple[int, int, int, Image]] = field(default_factory=list)  # first, end, offset
 
+    def room(self) -> int:
+        """For further frames."""
+        return FRAMES - sum(map(len, self.stacks.values()))
+
     def read_line(self, text: str) -> None:
-        if found := STACK.fullmatch(text):
+        if (found := STACK.fullmatch(text)) and self.room():
             back = 0 if found[1] == INSTRUCTION else 1
-            frames = [int(word, 16) - back for word in found[3].split()]
+            frames = [int(word, 16) - back for word in found[3].split()[:self.room()]]
             self.stacks.setdefault(f"{found[1]}, thread {found[2]}", []).extend(frames)
-        elif found := IMAGE.fullmatch(text):
+        elif (found := IMAGE.fullmatch(text)) and len(self.images) < IMAGES:
             first, end, offset = (int(found[n], 16) for n in (1, 2, 3))
             self.images.append((first, end, offset, Image(found[5], found[4])))
 
@@ -61,6 +66,8 @@ def reports_in(text: str) -> list[Report]:
         if STACK.fullmatch(said) or IMAGE.fullmatch(said):
             if reports:
                 reports[-1].read_line(said)
+        elif len(reports) == REPORTS:
+            break
         else:
             reports.append(Report(said))
     return reports

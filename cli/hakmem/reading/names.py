@@ -27,6 +27,8 @@ LINE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) \S+ ([0-9a-f]+) \S+ \S+\s*(.*)")
 MANGLED = "_Z"
 SYMBOL = {True: struct.Struct("<IBBHQQ"), False: struct.Struct(">IBBHQQ")}  # of 64 bits; by whether it is little-endian
 FUNCTION = 2  # STT_FUNC
+# Of a file that is gone, or no program; the last four: of a damaged one, as pyelftools or a table leaves them.
+NO_PROGRAM = (OSError, ELFError, ValueError, MemoryError, OverflowError, struct.error, LookupError)
 
 
 @dataclass(frozen=True)
@@ -82,7 +84,7 @@ class Symbols:
         try:
             with regular_file(path) as file:
                 self.read(ELFFile(file))
-        except (OSError, ELFError, ValueError):
+        except NO_PROGRAM:
             pass  # gone, or no program: its offsets are names enough
 
     def read(self, elf: ELFFile) -> None:

@@ -18,16 +18,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import NoteSection
 
 from hakmem.reading.mapped import regular_file
-from hakmem.reading.names import demangled, symbols_of
+from hakmem.reading.names import NO_PROGRAM, demangled, symbols_of
 from hakmem.reading.perf_map import made_code
 from hakmem.reading.pprof import text_of
 
 DEBUG_FOLDER = Path("/usr/lib/debug/.build-id")
+BUILD_ID = re.compile("[0-9a-f]{4,128}")
 UNKNOWN = "??"
 INTERPRETER = re.compile(r"(?:lib)?python\d[\d.]*(?:\.so[\d.]*)?|(?:lib)?node(?:\.so[\d.]*)?|libjvm\.so")  # files
 PROCESS_ROOT = re.compile(r"/proc/\d+/root(?=/)")
@@ -72,14 +72,14 @@ def build_id_of(path: Path) -> str:
                     for note in section.iter_notes():
                         if note["n_type"] == "NT_GNU_BUILD_ID":
                             return str(note["n_desc"])
-    except (OSError, ELFError, ValueError):
+    except NO_PROGRAM:
         pass
     return ""
 
 
 def debug_file(build_id: str) -> Path | None:
     path = DEBUG_FOLDER / build_id[:2] / f"{build_id[2:]}.debug"
-    return path if build_id and path.is_file() else None
+    return path if BUILD_ID.fullmatch(build_id) and os.path.isfile(path) else None
 
 
 class Image:
@@ -89,7 +89,7 @@ class Image:
         self.path = path
         self.file = root + path
         self.stale = path.startswith("/") and build_id_of(Path(self.file)) not in ("", build_id)
-        self.usable = path.startswith("/") and Path(self.file).is_file() and not self.stale
+        self.usable = path.startswith("/") and os.path.isfile(self.file) and not self.stale
         self.lines = debug_file(build_id) or (Path(self.file) if self.usable else None)
 
     def address_of(self, offset: int) -> int | None:
