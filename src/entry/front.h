@@ -9,7 +9,7 @@
  *
  * hot path  Yes: inlined into the exported functions.
  * failure   As the fast paths; a block that fails a check ends the program.
- * not here  The checks: src/secure. calloc, realloc and the usable size with them: secured.c.
+ * not here  The checks: src/secure. realloc, the usable size and long blocks with them: secured.c.
  */
 #ifndef HAK_ENTRY_FRONT_H
 #define HAK_ENTRY_FRONT_H
@@ -51,8 +51,11 @@ HAK_INLINE void hak_front_free(void *p) {
   else hak_secured_note_free(p, __builtin_return_address(0));
 }
 
+/* Every block of the secure flavour is zero. */
 HAK_INLINE void *hak_front_calloc(size_t count, size_t size) {
-  return HAK_SECURE ? hak_secured_calloc(count, size, __builtin_return_address(0)) : hak_fast_calloc(count, size);
+  size_t n;
+  if (!HAK_SECURE) return hak_fast_calloc(count, size);
+  return hak_front_malloc(__builtin_mul_overflow(count, size, &n) ? SIZE_MAX : n);
 }
 
 HAK_INLINE void *hak_front_realloc(void *p, size_t n) {

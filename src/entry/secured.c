@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* secured.c: calloc, realloc and the usable size in the secure flavour: see secured.h.
+/* secured.c: realloc, the usable size and long blocks in the secure flavour: see secured.h.
  *
- * what      A slot is zero when it is handed out, so calloc is malloc. realloc changes a slot where it is, lets the
+ * what      Long blocks are asked for as zero, as slots are when they are handed out. realloc changes a slot where it is, lets the
  *           layers below move the pages of runs and big blocks, and else copies.
  */
 #include "entry/secured.h"
@@ -11,16 +11,17 @@
 #include "entry/front.h"
 #include "entry/slow_path.h"
 
-void *hak_secured_malloc(size_t n, const void *site) {
-  size_t room = hak_secure_room(n);
-  void *p = n > HAK_SECURE_ZEROED ? hak_slow_calloc(1, room, site) : hak_slow_malloc(room, site);
-  return hak_front_dress(p, n, 16);
+/* The magazine's block, or the slow path's. */
+static void *slot(size_t room, const void *site) {
+  struct hak_context *x = hak_context;
+  unsigned c = hak_context_class(x, room);
+  void **top = hak_cache_top(x, c);
+  return HAK_LIKELY(top != NULL) ? hak_cache_pop(x, c, top) : hak_slow_malloc(room, site);
 }
 
-void *hak_secured_calloc(size_t count, size_t size, const void *site) {
-  size_t n;
-  if (__builtin_mul_overflow(count, size, &n)) n = SIZE_MAX;
-  return hak_secured_malloc(n, site);
+void *hak_secured_malloc(size_t n, const void *site) {
+  size_t room = hak_secure_room(n);
+  return hak_front_dress(n > HAK_SECURE_ZEROED ? hak_slow_calloc(1, room, site) : slot(room, site), n, 16);
 }
 
 size_t hak_secured_usable(const void *p, const void *site) {
@@ -30,8 +31,9 @@ size_t hak_secured_usable(const void *p, const void *site) {
 
 void hak_secured_free(void *p, const void *site) {
   void *older = hak_secure_undress(p, site);
-  if (older != NULL) hak_slow_free(older, site);
-  else hak_secured_note_free(p, site);
+  if (older == NULL) hak_secured_note_free(p, site);
+  else if (hak_calls_are_observed()) hak_slow_free(older, site);
+  else hak_fast_free(older);
 }
 
 void hak_secured_note_free(void *p, const void *site) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* secured.h: calloc, realloc, the usable size, and long blocks in the secure flavour.
+/* secured.h: realloc, the usable size, and long blocks in the secure flavour.
  *
  * what      As the functions of fast_path.h, on dressed blocks (entry/front.h). In no other library.
  * failure   NULL with errno = ENOMEM; a block that fails a check ends the program.
@@ -15,7 +15,6 @@ void *hak_secured_malloc(size_t n, const void *site);
 void hak_secured_free(void *p, const void *site);
 /* A free of p, or of NULL, for which no block is given to the layers below: counted here, as it is while calls are. */
 void hak_secured_note_free(void *p, const void *site);
-void *hak_secured_calloc(size_t count, size_t size, const void *site);
 void *hak_secured_realloc(void *p, size_t n, const void *site);
 
 /* Frees what waits in the calling thread's quarantine; with `close` nothing waits there from now on. */
