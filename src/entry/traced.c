@@ -33,7 +33,6 @@ void *hak_traced_malloc(size_t n, const void *site) {
   return p;
 }
 
-
 void *hak_traced_calloc(size_t count, size_t size, const void *site) {
   bool traced = is_traced();
   MARK_FRAME();
