@@ -49,7 +49,7 @@ list(APPEND HAK_SECURE_LINK -Wl,--script=${HAK_SECURE_SCRIPT})
 function(hak_shared_library target name export_name)
   hak_library(${target} SHARED ${name} ${export_name} ${ARGN})
   set(link ${HAK_LINK})
-  if(export_name STREQUAL "secure")
+  if(export_name MATCHES "^secure")
     set(link ${HAK_SECURE_LINK})
   endif()
   target_link_options(${target} PRIVATE ${link} -Wl,--no-undefined -Wl,--as-needed

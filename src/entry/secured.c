@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* secured.c: realloc, the usable size and long blocks in the secure flavour: see secured.h.
  *
- * what      Long blocks are asked for as zero, as slots are when they are handed out. realloc changes a slot where it is, lets the
- *           layers below move the pages of runs and big blocks, and else copies.
+ * what      Runs are zeroed and longer blocks asked for as zero, as slots are when they are handed out. realloc changes
+ *           a slot where it is, lets the layers below move the pages of runs and big blocks, and else copies.
  */
 #include "entry/secured.h"
 
@@ -21,7 +21,10 @@ static void *slot(size_t room, const void *site) {
 
 void *hak_secured_malloc(size_t n, const void *site) {
   size_t room = hak_secure_room(n);
-  return hak_front_dress(n > HAK_SECURE_ZEROED ? hak_slow_calloc(1, room, site) : slot(room, site), n, 16);
+  if (n <= HAK_SECURE_ZEROED) return hak_front_dress(slot(room, site), n, 16);
+  void *p = room <= HAK_RUN_MAX ? slot(room, site) : hak_slow_calloc(1, room, site);
+  if (p != NULL && room <= HAK_RUN_MAX) hak_libc_memset(p, 0, n);
+  return hak_front_dress(p, n, 16);
 }
 
 size_t hak_secured_usable(const void *p, const void *site) {
@@ -32,7 +35,7 @@ size_t hak_secured_usable(const void *p, const void *site) {
 void hak_secured_free(void *p, const void *site) {
   void *older = hak_secure_undress(p, site);
   if (older == NULL) hak_secured_note_free(p, site);
-  else if (hak_calls_are_observed()) hak_slow_free(older, site);
+  else if (older == p || hak_calls_are_observed()) hak_slow_free(older, site);
   else hak_fast_free(older);
 }
 

@@ -66,7 +66,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   found.loop_end = data[0] >= 128 ? MEMORY + PAGES_THERE * PAGE : 0;
   g_state = MEMORY + PAGE;
   hak_python_take(&found);
-  unsigned mixed = hak_python_mix(frames, depth, FRAMES);
+  uintptr_t sp = data[1] >= 128 ? (uintptr_t)frames : 0;
+  unsigned mixed = hak_python_mix(frames, depth, FRAMES, sp);
   must(mixed <= FRAMES && mixed + 1 >= depth);
   must(words[1 + FRAMES] == guard);
   hak_python_forget(frames, mixed);
