@@ -7,6 +7,7 @@
 
 #include "blocks/big.h"
 #include "blocks/guarded.h"
+#include "blocks/large.h"
 #include "blocks/slab_sampled.h"
 #include "os/chance.h"
 #include "os/die.h"
@@ -53,11 +54,18 @@ void hak_secure_look_again(const char *p, size_t bytes, uint8_t state) {
   die(HAK_ERROR_overrun, p, NULL);
 }
 
+/* True if p was a block. A byte inside a run may be of a block that was freed there before. */
+static bool was_freed(uint32_t run, const void *p) {
+  if ((uintptr_t)p % 16 != 0 || hak_load(hak_state_of(p)) != HAK_STATE_FREED) return false;
+  bool slab = hak_load(&hak_range_entry(run)->kind) == HAK_UNIT_SLAB;
+  const void *block = slab ? NULL : hak_large_block_of(run, p);
+  return block == NULL || block == p;
+}
+
 /* p lies in the range and is no live block. Returns where the layers below know the error better. */
 static void refuse_pointer(const void *p, const void *site) {
-  if (hak_range_run_of(p) == HAK_NO_UNIT) return;
-  bool begins = (uintptr_t)p % 16 == 0, freed = begins && hak_load(hak_state_of(p)) == HAK_STATE_FREED;
-  die(freed ? HAK_ERROR_double_free : HAK_ERROR_interior, p, site);
+  uint32_t run = hak_range_run_of(p);
+  if (run != HAK_NO_UNIT) die(was_freed(run, p) ? HAK_ERROR_double_free : HAK_ERROR_interior, p, site);
 }
 
 /* ---- the requested size of a block in the range ---- */
