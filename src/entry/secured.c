@@ -58,11 +58,12 @@ static void *copy(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-/* Runs and big blocks: their pages may move. What a run grew by is zeroed; new pages of a big block are zero. */
+/* Runs and big blocks: their pages may move. What a run grew by is zeroed; new pages of a big block are zero. A block
+ * that stays keeps its alignment's kind. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
-  size_t room = hak_secure_room_moved(p, n);
+  size_t room = hak_secure_room_moved(p, n), align = hak_secure_is_aligned(p) ? 32 : 16;
   void *q = hak_slow_realloc(hak_secure_undress(p, site), room, site);
-  if (q == NULL) hak_secure_dress(p, have, 16);
+  if (q == NULL) hak_secure_dress(p, have, align);
   if (q != NULL && n > have && hak_secure_is_in_range(q)) hak_libc_memset((char *)q + have, 0, n - have);
   return hak_front_dress(q, n, 16);
 }

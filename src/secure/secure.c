@@ -210,10 +210,14 @@ size_t hak_secure_bytes(const void *p, const void *site) {
   return n;
 }
 
+bool hak_secure_is_aligned(const void *p) {
+  return hak_secure_is_in_range(p) && (hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0;
+}
+
 static bool is_aligned_as(const void *p, size_t align) {
   if ((uintptr_t)p % align != 0) return false;
   bool said = align > 16;
-  return !hak_secure_is_in_range(p) || said == ((hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0);
+  return !hak_secure_is_in_range(p) || said == hak_secure_is_aligned(p);
 }
 
 /* A pointer that is no live block is left to the free that follows. */

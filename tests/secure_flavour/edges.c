@@ -2,7 +2,9 @@
 /* edges.c: blocks at each border between kinds, in the secure flavour: sizes, alignments, growth to the neighbour.
  *
  * Each has exactly the bytes that were asked for, is zero, and can be written to its end; one that grew is zero behind.
+ * realloc to no bytes frees each, and one that it refuses stays as it was.
  */
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,11 +50,27 @@ static void of_size(size_t n) {
   free(p);
 }
 
+/* An aligned block that realloc refuses to enlarge stays as it was asked for. */
+static void refused(size_t n) {
+  static void (*free_aligned)(void *, size_t, size_t);
+  if (free_aligned == NULL) *(void **)&free_aligned = dlsym(RTLD_DEFAULT, "free_aligned_sized");
+  unsigned char *p = aligned_alloc(64, n);
+  if (realloc(p, (size_t)1 << 50) != NULL) wrong("not refused", n, 64);
+  if (malloc_usable_size(p) != n) wrong("another size when refused", n, 64);
+  free_aligned(p, 64, n);
+}
+
+/* As glibc: also of a block of no bytes. */
+static void ended_by_realloc(size_t n) {
+  if (realloc(malloc(n), 0) != NULL) wrong("not freed by realloc", n, 16);
+}
+
 int main(void) {
   static const size_t border[] = {64, 512, KIB, 4 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB, 3000 * KIB};
   for (size_t i = 0; i < sizeof border / sizeof *border; i++) {
     for (size_t n = border[i] - AROUND; n <= border[i] + AROUND; n++) of_size(n);
     twice(border[i]), twice(border[i] + AROUND);
+    refused(border[i]), ended_by_realloc(border[i]);
   }
   for (size_t align = 16; align <= (size_t)64 << 20; align *= 2) {
     for (size_t n = 1; n <= (size_t)4 << 20; n = n * 7 + 1) {
@@ -61,5 +79,6 @@ int main(void) {
       free(p);
     }
   }
+  refused(1), ended_by_realloc(0), ended_by_realloc(1);
   puts("done");
 }
