@@ -239,6 +239,7 @@ static bool suits_slot(size_t bytes, size_t room) {
 bool hak_secure_resize(void *p, size_t have, size_t n) {
   unsigned c = hak_range_class(p);
   if (!hak_is_slab_class(c) || n > HAK_SECURE_ZEROED || !suits_slot(g_class[c].bytes, hak_secure_room(n))) return false;
+  if (!canary_is_whole(p, have)) return false; /* the free behind the copy ends the program */
   size_t least = hak_min(have, n);
   uint8_t *state = hak_state_of(p), before = hak_load(state);
   hak_store(state, HAK_STATE_ZERO); /* a look from the slot behind passes */

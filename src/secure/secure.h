@@ -173,7 +173,8 @@ void hak_secure_expect(const void *p, size_t n, size_t align, const void *site);
 /* True if the live block at p lies in the range and was asked for with an alignment above malloc's. */
 bool hak_secure_is_aligned(const void *p);
 
-/* A live block of `have` bytes becomes one of n bytes where it is, if its class is right for that. */
+/* A live block of `have` bytes becomes one of n bytes where it is, if its class is right for that, and its canary
+ * whole. */
 bool hak_secure_resize(void *p, size_t have, size_t n);
 
 /* The same for a brief block that grows, in one step. False: it is none, does not fit, or is wrong. */

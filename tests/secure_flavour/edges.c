@@ -2,7 +2,7 @@
 /* edges.c: blocks at each border between kinds, in the secure flavour: sizes, alignments, growth to the neighbour.
  *
  * Each has exactly the bytes that were asked for, is zero, and can be written to its end; one that grew is zero behind.
- * realloc to no bytes frees each, and one that it refuses stays as it was.
+ * realloc to no bytes frees each, one that it refuses stays as it was, and it finds a write past the end.
  */
 #include <dlfcn.h>
 #include <malloc.h>
@@ -10,6 +10,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { AROUND = 24, KIB = 1024 };
 
@@ -65,12 +68,28 @@ static void ended_by_realloc(size_t n) {
   if (realloc(malloc(n), 0) != NULL) wrong("not freed by realloc", n, 16);
 }
 
+/* A write of one byte past the end ends the program at the block's realloc, also where the block stays in its place. */
+static void overrun(size_t n, size_t next) {
+  pid_t child = fork();
+  if (child == 0) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    close(STDERR_FILENO);
+    unsigned char *volatile p = malloc(n);
+    p[n] = 'A';
+    free(realloc(p, next));
+    _exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) wrong("write beside not found", n, 16);
+}
+
 int main(void) {
   static const size_t border[] = {64, 512, KIB, 4 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB, 3000 * KIB};
   for (size_t i = 0; i < sizeof border / sizeof *border; i++) {
     for (size_t n = border[i] - AROUND; n <= border[i] + AROUND; n++) of_size(n);
     twice(border[i]), twice(border[i] + AROUND);
     refused(border[i]), ended_by_realloc(border[i]);
+    overrun(border[i], border[i] + 4), overrun(border[i], border[i]), overrun(border[i], border[i] - 4);
   }
   for (size_t align = 16; align <= (size_t)64 << 20; align *= 2) {
     for (size_t n = 1; n <= (size_t)4 << 20; n = n * 7 + 1) {
