@@ -53,6 +53,30 @@ static void of_size(size_t n) {
   free(p);
 }
 
+/* A block that grows over, or into, what another one of up to 2 n bytes left behind. */
+static void grown_over(size_t n) {
+  unsigned char *past = malloc(2 * n), *p;
+  memset(past, 0x5e, 2 * n);
+  free(past);
+  p = calloc(1, n / 2 + 1);
+  for (size_t more = n; more <= n + n / 2; more += n / 2) {
+    p = realloc(p, more);
+    for (size_t i = 0; i < more; i++) {
+      if (p[i] != 0) wrong("grown over the past", more, 16);
+    }
+  }
+  free(p);
+}
+
+/* As malloc, of the calls that name a site. */
+static void at_site(size_t n) {
+  static void *(*alloc_at)(size_t, const void *);
+  if (alloc_at == NULL) *(void **)&alloc_at = dlsym(RTLD_DEFAULT, "hak_alloc_at");
+  unsigned char *p = alloc_at(n, &alloc_at);
+  check(p, n, 16);
+  free(p);
+}
+
 /* An aligned block that realloc refuses to enlarge stays as it was asked for. */
 static void refused(size_t n) {
   static void (*free_aligned)(void *, size_t, size_t);
@@ -88,6 +112,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof border / sizeof *border; i++) {
     for (size_t n = border[i] - AROUND; n <= border[i] + AROUND; n++) of_size(n);
     twice(border[i]), twice(border[i] + AROUND);
+    grown_over(border[i]), at_site(border[i]), at_site(border[i]);
     refused(border[i]), ended_by_realloc(border[i]);
     overrun(border[i], border[i] + 4), overrun(border[i], border[i]), overrun(border[i], border[i] - 4);
   }
