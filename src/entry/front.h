@@ -42,7 +42,9 @@ HAK_INLINE void *hak_front_memalign(size_t align, size_t n, const void *site) {
 }
 
 HAK_INLINE void *hak_front_alloc_at(size_t n, const void *site) {
-  return hak_front_dress(hak_slow_alloc_at(hak_front_room(n), site), n, 16);
+  void *p = hak_slow_alloc_at(hak_front_room(n), site);
+  if (HAK_SECURE && p != NULL && n > HAK_SECURE_ZEROED) hak_libc_memset(p, 0, n);
+  return hak_front_dress(p, n, 16);
 }
 
 HAK_INLINE void hak_front_free(void *p) {

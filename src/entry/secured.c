@@ -10,6 +10,7 @@
 
 #include "entry/front.h"
 #include "entry/slow_path.h"
+#include "os/os.h"
 
 /* The magazine's block, or the slow path's. */
 static void *slot(size_t room, const void *site) {
@@ -61,12 +62,25 @@ static void *copy(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-/* Runs and big blocks: their pages may move. What a run grew by is zeroed; new pages of a big block are zero. */
+/* What a block grew by may be another's past. Of much the kernel takes the pages, which may never have been touched. */
+static void zero_growth(char *p, size_t n) {
+  enum { MUCH = 256 << 10 };
+  char *end = p + n, *first = (char *)hak_round_up((uintptr_t)p, hak_os_page_bytes());
+  size_t whole = n >= MUCH ? (size_t)(end - first) & -hak_os_page_bytes() : 0;
+  if (whole == 0 || hak_secure_is_in_range(p) || !hak_os_purge(first, whole)) {
+    hak_libc_memset(p, 0, n);
+    return;
+  }
+  hak_libc_memset(p, 0, (size_t)(first - p));
+  hak_libc_memset(first + whole, 0, (size_t)(end - first) - whole);
+}
+
+/* Runs and big blocks: their pages may move. A block that stays keeps its alignment's kind. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
-  size_t room = hak_secure_room_moved(p, n);
+  size_t room = hak_secure_room_moved(p, n), align = hak_secure_is_aligned(p) ? 32 : 16;
   void *q = hak_slow_realloc(hak_secure_undress(p, site), room, site);
-  if (q == NULL) hak_secure_dress(p, have, 16);
-  if (q != NULL && n > have && hak_secure_is_in_range(q)) hak_libc_memset((char *)q + have, 0, n - have);
+  if (q == NULL) hak_secure_dress(p, have, align);
+  if (q != NULL && n > have) zero_growth((char *)q + have, n - have);
   return hak_front_dress(q, n, 16);
 }
 

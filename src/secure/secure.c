@@ -218,10 +218,14 @@ size_t hak_secure_bytes(const void *p, const void *site) {
   return n;
 }
 
+bool hak_secure_is_aligned(const void *p) {
+  return hak_secure_is_in_range(p) && (hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0;
+}
+
 static bool is_aligned_as(const void *p, size_t align) {
   if ((uintptr_t)p % align != 0) return false;
   bool said = align > 16;
-  return !hak_secure_is_in_range(p) || said == ((hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0);
+  return !hak_secure_is_in_range(p) || said == hak_secure_is_aligned(p);
 }
 
 /* A pointer that is no live block is left to the free that follows. */
@@ -243,6 +247,7 @@ static bool suits_slot(size_t bytes, size_t room) {
 bool hak_secure_resize(void *p, size_t have, size_t n) {
   unsigned c = hak_range_class(p);
   if (!hak_is_slab_class(c) || n > HAK_SECURE_ZEROED || !suits_slot(g_class[c].bytes, hak_secure_room(n))) return false;
+  if (!canary_is_whole(p, have)) return false; /* the free behind the copy ends the program */
   size_t least = hak_min(have, n);
   uint8_t *state = hak_state_of(p), before = hak_load(state);
   hak_store(state, HAK_STATE_ZERO); /* a look from the slot behind passes */

@@ -170,13 +170,17 @@ size_t hak_secure_bytes(const void *p, const void *site);
  * not compared. */
 void hak_secure_expect(const void *p, size_t n, size_t align, const void *site);
 
-/* A live block of `have` bytes becomes one of n bytes where it is, if its class is right for that. */
+/* True if the live block at p lies in the range and was asked for with an alignment above malloc's. */
+bool hak_secure_is_aligned(const void *p);
+
+/* A live block of `have` bytes becomes one of n bytes where it is, if its class is right for that, and its canary
+ * whole. */
 bool hak_secure_resize(void *p, size_t have, size_t n);
 
 /* The same for a brief block that grows, in one step. False: it is none, does not fit, or is wrong. */
 HAK_INLINE bool hak_secure_grow(void *p, size_t n) {
   unsigned c = hak_secure_class(p);
-  if (HAK_UNLIKELY(c == 0 || (uintptr_t)p % 16 != 0 || n > HAK_SECURE_BRIEF)) return false;
+  if (HAK_UNLIKELY(c == 0 || (uintptr_t)p % 16 != 0 || n - 1 >= HAK_SECURE_BRIEF)) return false; /* n may be 0 */
   uint8_t *state = hak_state_of(p), before = hak_load(state);
   size_t slack = before & HAK_STATE_SLACK, room = g_class[c].bytes - HAK_SECURE_CANARY, have = room - slack;
   if (before < HAK_STATE_LIVE || slack == HAK_STATE_SLACK || n > room || n < have) return false;

@@ -2,12 +2,17 @@
 /* edges.c: blocks at each border between kinds, in the secure flavour: sizes, alignments, growth to the neighbour.
  *
  * Each has exactly the bytes that were asked for, is zero, and can be written to its end; one that grew is zero behind.
+ * realloc to no bytes frees each, one that it refuses stays as it was, and it finds a write past the end.
  */
+#include <dlfcn.h>
 #include <malloc.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { AROUND = 24, KIB = 1024 };
 
@@ -48,11 +53,68 @@ static void of_size(size_t n) {
   free(p);
 }
 
+/* A block that grows over, or into, what another one of up to 2 n bytes left behind. */
+static void grown_over(size_t n) {
+  unsigned char *past = malloc(2 * n), *p;
+  memset(past, 0x5e, 2 * n);
+  free(past);
+  p = calloc(1, n / 2 + 1);
+  for (size_t more = n; more <= n + n / 2; more += n / 2) {
+    p = realloc(p, more);
+    for (size_t i = 0; i < more; i++) {
+      if (p[i] != 0) wrong("grown over the past", more, 16);
+    }
+  }
+  free(p);
+}
+
+/* As malloc, of the calls that name a site. */
+static void at_site(size_t n) {
+  static void *(*alloc_at)(size_t, const void *);
+  if (alloc_at == NULL) *(void **)&alloc_at = dlsym(RTLD_DEFAULT, "hak_alloc_at");
+  unsigned char *p = alloc_at(n, &alloc_at);
+  check(p, n, 16);
+  free(p);
+}
+
+/* An aligned block that realloc refuses to enlarge stays as it was asked for. */
+static void refused(size_t n) {
+  static void (*free_aligned)(void *, size_t, size_t);
+  if (free_aligned == NULL) *(void **)&free_aligned = dlsym(RTLD_DEFAULT, "free_aligned_sized");
+  unsigned char *p = aligned_alloc(64, n);
+  if (realloc(p, (size_t)1 << 50) != NULL) wrong("not refused", n, 64);
+  if (malloc_usable_size(p) != n) wrong("another size when refused", n, 64);
+  free_aligned(p, 64, n);
+}
+
+/* As glibc: also of a block of no bytes. */
+static void ended_by_realloc(size_t n) {
+  if (realloc(malloc(n), 0) != NULL) wrong("not freed by realloc", n, 16);
+}
+
+/* A write of one byte past the end ends the program at the block's realloc, also where the block stays in its place. */
+static void overrun(size_t n, size_t next) {
+  pid_t child = fork();
+  if (child == 0) {
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    close(STDERR_FILENO);
+    unsigned char *volatile p = malloc(n);
+    p[n] = 'A';
+    free(realloc(p, next));
+    _exit(0);
+  }
+  int status = 0;
+  if (child < 0 || waitpid(child, &status, 0) != child || !WIFSIGNALED(status)) wrong("write beside not found", n, 16);
+}
+
 int main(void) {
   static const size_t border[] = {64, 512, KIB, 4 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB, 3000 * KIB};
   for (size_t i = 0; i < sizeof border / sizeof *border; i++) {
     for (size_t n = border[i] - AROUND; n <= border[i] + AROUND; n++) of_size(n);
     twice(border[i]), twice(border[i] + AROUND);
+    grown_over(border[i]), at_site(border[i]), at_site(border[i]);
+    refused(border[i]), ended_by_realloc(border[i]);
+    overrun(border[i], border[i] + 4), overrun(border[i], border[i]), overrun(border[i], border[i] - 4);
   }
   for (size_t align = 16; align <= (size_t)64 << 20; align *= 2) {
     for (size_t n = 1; n <= (size_t)4 << 20; n = n * 7 + 1) {
@@ -61,5 +123,6 @@ int main(void) {
       free(p);
     }
   }
+  refused(1), ended_by_realloc(0), ended_by_realloc(1);
   puts("done");
 }
