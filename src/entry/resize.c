@@ -200,13 +200,17 @@ static void *move_to_shorter(void *p, size_t have, size_t n, const void *site) {
 static size_t with_room(size_t have, size_t n) {
   bool grows = have > HAK_SLAB_MAX && n <= HAK_PAGED_MAX && hak_calls_are_unobserved();
   if (!grows) return n;
-  if (n <= HAK_RUN_MAX) return g_class[hak_run_class_of(n)].bytes;
+  if (n <= HAK_RUN_MAX) {
+    size_t bytes = g_class[hak_run_class_of(n)].bytes;
+    return HAK_SECURE && bytes >= hak_threshold() ? n : bytes; /* a big block needs more behind: secure/secure.h */
+  }
   return hak_max(hak_min((n + n / 8) & -hak_os_page_bytes(), HAK_PAGED_MAX), n);
 }
 
 static void *move_block(void *p, size_t have, size_t n, const void *site) {
   if (n <= have) return move_to_shorter(p, have, n, site);
-  void *q = block(with_room(have, n), site);
+  size_t bytes = with_room(have, n);
+  void *q = HAK_SECURE && bytes > HAK_SLAB_MAX ? zero_run(bytes, site) : block(bytes, site);
   if (q != NULL) copy_away(q, p, have, n, site);
   return q;
 }

@@ -58,12 +58,20 @@ static void *copy(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-/* Runs and big blocks: their pages may move. What a run grew by is zeroed; new pages of a big block are zero. */
+/* [bytes] Of a block that grew beyond `have` bytes and was moved, up to here may have a past: the copied rest of a run,
+ * or a big block's slack, which is less than a unit (blocks/big_cache.c). The rest is zero. */
+static size_t come_along(const void *p, size_t have, const void *site) {
+  return hak_secure_is_in_range(p) ? hak_slow_usable(p, site) : hak_secure_long_room(have) + HAK_UNIT_BYTES;
+}
+
+/* Runs and big blocks: their pages may move. A block that grows where it is may get cached pages, with their past. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
-  size_t room = hak_secure_room_moved(p, n);
+  size_t room = hak_secure_room_moved(p, n), align = hak_secure_align(p);
+  size_t past = n > have ? hak_min(come_along(p, have, site), n) : have;
   void *q = hak_slow_realloc(hak_secure_undress(p, site), room, site);
-  if (q == NULL) hak_secure_dress(p, have, 16);
-  if (q != NULL && n > have && hak_secure_is_in_range(q)) hak_libc_memset((char *)q + have, 0, n - have);
+  if (q == NULL) hak_secure_dress(p, have, align);
+  size_t end = q == p ? n : past;
+  if (q != NULL && end > have) hak_libc_memset((char *)q + have, 0, end - have);
   return hak_front_dress(q, n, 16);
 }
 

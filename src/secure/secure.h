@@ -166,6 +166,9 @@ HAK_INLINE void *hak_secure_undress(void *p, const void *site) {
 /* [bytes] Requested size of the live block at p; 0 for NULL. Any other p ends the program. */
 size_t hak_secure_bytes(const void *p, const void *site);
 
+/* An alignment of the kind that the live block at p was asked for with: malloc's or a longer one. */
+size_t hak_secure_align(const void *p);
+
 /* Ends the program unless p is NULL or a live block of n bytes, asked for with this alignment. n = SIZE_MAX, align = 0:
  * not compared. */
 void hak_secure_expect(const void *p, size_t n, size_t align, const void *site);

@@ -4,10 +4,14 @@
  * Each has exactly the bytes that were asked for, is zero, and can be written to its end; one that grew is zero behind.
  */
 #include <malloc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of C23, in the library. */
+void free_aligned_sized(void *p, size_t align, size_t n);
 
 enum { AROUND = 24, KIB = 1024 };
 
@@ -37,6 +41,64 @@ static void twice(size_t n) {
   free(p);
 }
 
+/* Blocks longer than 1 MiB that grow beside freed ones, into these or by their pages. */
+static void among_freed(size_t n) {
+  enum { BLOCKS = 12 };
+  unsigned char *block[BLOCKS];
+  for (size_t i = 0; i < BLOCKS; i++) memset(block[i] = malloc(n), i % 2 == 0 ? 0x5e : 1, n);
+  for (size_t i = 0; i < BLOCKS; i += 2) free(block[i]);
+  for (size_t i = 1; i < BLOCKS; i += 2) {
+    size_t more = n + i * n / BLOCKS;
+    block[i] = realloc(block[i], more);
+    for (size_t at = n; at < more; at += 509) {
+      if (block[i][at] != 0) wrong("grown into a freed block", more, 16);
+    }
+  }
+  for (size_t i = 1; i < BLOCKS; i += 2) free(block[i]);
+}
+
+/* A block of pages that grows to the shortest big block's length: there, too, is room for a guard. */
+static void to_threshold(size_t n) {
+  enum { BLOCKS = 8, BEFORE = 200000 };
+  unsigned char *block[BLOCKS];
+  for (size_t i = 0; i < BLOCKS; i++) memset(block[i] = malloc(BEFORE), 1, BEFORE);
+  for (size_t i = 0; i < BLOCKS; i++) memset(block[i] = realloc(block[i], n), 1, n);
+  for (size_t i = 0; i < BLOCKS; i++) free(block[i]);
+}
+
+/* Where every block lies in the range. */
+static void without_mappings(size_t n) {
+  mallopt(M_MMAP_MAX, 0);
+  unsigned char *p = malloc(n);
+  if (p == NULL || malloc_usable_size(p) != n) wrong("another size", n, 16);
+  free(p);
+  mallopt(M_MMAP_MAX, 65536);
+}
+
+/* A realloc that fails leaves the block as it was. */
+static void refused(size_t align, size_t n) {
+  unsigned char *p = aligned_alloc(align, n);
+  if (realloc(p, PTRDIFF_MAX / 2) != NULL) wrong("a block without end", n, align);
+  free_aligned_sized(p, align, n);
+}
+
+static void *free_it(void *p) {
+  free(p);
+  return NULL;
+}
+
+/* What waits in a thread's quarantine goes at its end, even if the thread has only freed. */
+static void freed_by_others(size_t n) {
+  enum { THREADS = 400, MAY_WAIT = 100 };
+  size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < THREADS; i++) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, free_it, malloc(n)) != 0) wrong("no thread", n, 16);
+    pthread_join(thread, NULL);
+  }
+  if (mallinfo2().uordblks > before + MAY_WAIT * n) wrong("kept by threads that ended", n, 16);
+}
+
 static void of_size(size_t n) {
   unsigned char *p = malloc(n);
   check(p, n, 16);
@@ -61,5 +123,10 @@ int main(void) {
       free(p);
     }
   }
+  for (size_t n = (size_t)1 << 20; n <= (size_t)4 << 20; n += 300000) among_freed(n);
+  for (size_t n = 250000; n <= 262144; n += 61) to_threshold(n);
+  without_mappings((size_t)300 << 20);
+  refused(64, 100000), refused(64, 40000);
+  freed_by_others(2000), freed_by_others(100);
   puts("done");
 }
