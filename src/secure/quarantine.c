@@ -11,7 +11,7 @@
 
 __thread struct hak_quarantine hak_quarantine;
 
-/* Not in a thread without a context (its first call was a free, or setting checks), nor once its exit has begun: nothing
+/* Not in a thread without a context (its first call is a free; setting checks), nor once its exit has begun: nothing
  * would empty the quarantine at the thread's end. */
 void hak_quarantine_open(void) {
   bool emptied = hak_context != &g_empty_context && !hak_self.exiting;
