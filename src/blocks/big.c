@@ -351,7 +351,7 @@ static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) 
   donors->n = 0;
   if (!full) return;
   take_lock();
-  take_donors_locked(bytes, keep, donors);
+  take_donors_locked(bytes, hak_big_keep_limit_beside_locked(keep, bytes), donors);
   drop_lock();
 }
 

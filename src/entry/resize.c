@@ -200,7 +200,10 @@ static void *move_to_shorter(void *p, size_t have, size_t n, const void *site) {
 static size_t with_room(size_t have, size_t n) {
   bool grows = have > HAK_SLAB_MAX && n <= HAK_PAGED_MAX && hak_calls_are_unobserved();
   if (!grows) return n;
-  if (n <= HAK_RUN_MAX) return g_class[hak_run_class_of(n)].bytes;
+  if (n <= HAK_RUN_MAX) {
+    size_t bytes = g_class[hak_run_class_of(n)].bytes;
+    return HAK_SECURE && bytes >= hak_threshold() ? n : bytes; /* a big block needs more behind: secure/secure.h */
+  }
   return hak_max(hak_min((n + n / 8) & -hak_os_page_bytes(), HAK_PAGED_MAX), n);
 }
 

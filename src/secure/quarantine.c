@@ -5,14 +5,17 @@
  */
 #include "secure/quarantine.h"
 
+#include "cache/context.h"
 #include "os/chance.h"
 #include "os/self.h"
 
 __thread struct hak_quarantine hak_quarantine;
 
-/* Not in a thread whose exit has begun: no later call would empty the quarantine. */
+/* Not in a thread without a context (its first call is a free; setting checks), nor once its exit has begun: nothing
+ * would empty the quarantine at the thread's end. */
 void hak_quarantine_open(void) {
-  if (hak_quarantine.chance == 0 && !hak_self.exiting) hak_quarantine.chance = hak_chance() | 1;
+  bool emptied = hak_context != &g_empty_context && !hak_self.exiting;
+  if (hak_quarantine.chance == 0 && emptied) hak_quarantine.chance = hak_chance() | 1;
 }
 
 void *hak_quarantine_take(bool close) {

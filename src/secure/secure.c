@@ -70,16 +70,17 @@ static void refuse_pointer(const void *p, const void *site) {
 
 /* ---- the requested size of a block in the range ---- */
 
-enum { SEVEN = 7, SIZE_AT = 4 };
+enum { SEVEN = 7, SIZE_AT = 1, SIZE_END = 8 };
 
-/* Seven bits a byte: none looks like a live block's. */
+/* Seven bits a byte: none looks like a live block's. In all more than a process has addresses: M_MMAP_MAX = 0 puts
+ * blocks of any length into the range. Blocks with such a size have 128 bytes at least, and 8 of state. */
 static void write_size(uint8_t *state, size_t n) {
-  for (unsigned i = 0; i < 4; i++) hak_store(&state[SIZE_AT + i], (uint8_t)(n >> i * SEVEN & 0x7f));
+  for (unsigned i = SIZE_AT; i < SIZE_END; i++, n >>= SEVEN) hak_store(&state[i], (uint8_t)(n & 0x7f));
 }
 
 static size_t read_size(const uint8_t *state) {
   size_t n = 0;
-  for (unsigned i = 0; i < 4; i++) n |= (size_t)hak_load(&state[SIZE_AT + i]) << i * SEVEN;
+  for (unsigned i = SIZE_END; i-- > SIZE_AT;) n = n << SEVEN | hak_load(&state[i]);
   return n;
 }
 
@@ -231,7 +232,8 @@ static bool is_aligned_as(const void *p, size_t align) {
 /* A pointer that is no live block is left to the free that follows. */
 void hak_secure_expect(const void *p, size_t n, size_t align, const void *site) {
   if (p == NULL || (hak_secure_is_in_range(p) ? !is_live(p) : bytes_outside(p) == 0)) return;
-  if (n != SIZE_MAX && n != hak_secure_bytes(p, site)) die(HAK_ERROR_resized, p, site);
+  size_t least = hak_guarded_holds(p); /* a guarded block has a byte at least */
+  if (n != SIZE_MAX && hak_max(n, least) != hak_secure_bytes(p, site)) die(HAK_ERROR_resized, p, site);
   if (align != 0 && !is_aligned_as(p, align)) die(HAK_ERROR_realigned, p, site);
 }
 

@@ -6,6 +6,7 @@
  */
 #include <dlfcn.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* Of C23, in the library. */
+void free_aligned_sized(void *p, size_t align, size_t n);
 
 enum { AROUND = 24, KIB = 1024 };
 
@@ -40,6 +44,64 @@ static void twice(size_t n) {
     if (p[i] != 0) wrong("grown into the past", n, 16);
   }
   free(p);
+}
+
+/* Blocks longer than 1 MiB that grow beside freed ones, into these or by their pages. */
+static void among_freed(size_t n) {
+  enum { BLOCKS = 12 };
+  unsigned char *block[BLOCKS];
+  for (size_t i = 0; i < BLOCKS; i++) memset(block[i] = malloc(n), i % 2 == 0 ? 0x5e : 1, n);
+  for (size_t i = 0; i < BLOCKS; i += 2) free(block[i]);
+  for (size_t i = 1; i < BLOCKS; i += 2) {
+    size_t more = n + i * n / BLOCKS;
+    block[i] = realloc(block[i], more);
+    for (size_t at = n; at < more; at += 509) {
+      if (block[i][at] != 0) wrong("grown into a freed block", more, 16);
+    }
+  }
+  for (size_t i = 1; i < BLOCKS; i += 2) free(block[i]);
+}
+
+/* A block of pages that grows to the shortest big block's length: there, too, is room for a guard. */
+static void to_threshold(size_t n) {
+  enum { BLOCKS = 8, BEFORE = 200000 };
+  unsigned char *block[BLOCKS];
+  for (size_t i = 0; i < BLOCKS; i++) memset(block[i] = malloc(BEFORE), 1, BEFORE);
+  for (size_t i = 0; i < BLOCKS; i++) memset(block[i] = realloc(block[i], n), 1, n);
+  for (size_t i = 0; i < BLOCKS; i++) free(block[i]);
+}
+
+/* Where every block lies in the range. */
+static void without_mappings(size_t n) {
+  mallopt(M_MMAP_MAX, 0);
+  unsigned char *p = malloc(n);
+  if (p == NULL || malloc_usable_size(p) != n) wrong("another size", n, 16);
+  free(p);
+  mallopt(M_MMAP_MAX, 65536);
+}
+
+/* A realloc that fails leaves the block as it was. */
+static void stays_aligned(size_t align, size_t n) {
+  unsigned char *p = aligned_alloc(align, n);
+  if (realloc(p, PTRDIFF_MAX / 2) != NULL) wrong("a block without end", n, align);
+  free_aligned_sized(p, align, n);
+}
+
+static void *free_it(void *p) {
+  free(p);
+  return NULL;
+}
+
+/* What waits in a thread's quarantine goes at its end, even if the thread has only freed. */
+static void freed_by_others(size_t n) {
+  enum { THREADS = 400, MAY_WAIT = 100 };
+  size_t before = mallinfo2().uordblks;
+  for (int i = 0; i < THREADS; i++) {
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, free_it, malloc(n)) != 0) wrong("no thread", n, 16);
+    pthread_join(thread, NULL);
+  }
+  if (mallinfo2().uordblks > before + MAY_WAIT * n) wrong("kept by threads that ended", n, 16);
 }
 
 static void of_size(size_t n) {
@@ -108,7 +170,8 @@ static void overrun(size_t n, size_t next) {
 }
 
 int main(void) {
-  static const size_t border[] = {64, 512, KIB, 4 * KIB, 32 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB, 3000 * KIB};
+  static const size_t border[] = {64,       512,       KIB,        4 * KIB,    32 * KIB,
+                                  64 * KIB, 256 * KIB, 1024 * KIB, 2048 * KIB, 3000 * KIB};
   for (size_t i = 0; i < sizeof border / sizeof *border; i++) {
     for (size_t n = border[i] - AROUND; n <= border[i] + AROUND; n++) of_size(n);
     twice(border[i]), twice(border[i] + AROUND);
@@ -124,5 +187,10 @@ int main(void) {
     }
   }
   refused(1), ended_by_realloc(0), ended_by_realloc(1);
+  for (size_t n = (size_t)1 << 20; n <= (size_t)4 << 20; n += 300000) among_freed(n);
+  for (size_t n = 250000; n <= 262144; n += 61) to_threshold(n);
+  without_mappings((size_t)300 << 20);
+  stays_aligned(64, 100000), stays_aligned(64, 40000);
+  freed_by_others(2000), freed_by_others(100);
   puts("done");
 }
