@@ -129,7 +129,7 @@ suites: build
 soak: setup
 	@scripts/build.sh release soak_soak soak_day >&2
 	@build/venv/bin/python tests/soak/soak.py --simulated --program build/release/tests/soak/soak_day
-	@build/venv/bin/python tests/soak/soak.py --program build/release/tests/soak/soak_soak --minutes $$(($(HOURS) * 60))
+	@build/venv/bin/python tests/soak/soak.py --program build/release/tests/soak/soak_soak --minutes $$(awk 'BEGIN { print $(HOURS) * 60 }')
 
 versions: build
 	@tests/versions/versions.sh $(COMMIT)

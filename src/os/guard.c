@@ -42,10 +42,11 @@ static bool guard_by_protection(void *p, size_t bytes) {
   return true;
 }
 
-/* What was advised before the second way came to be is opened by it as well. */
+/* What was advised before the second way came to be, or cannot be advised away, is opened by it as well. */
 bool hak_os_unguard(void *p, size_t bytes) {
-  if (hak_load(&g_guard_way.way) != 2) return advise_guard(p, bytes, GUARD_REMOVE) == 0;
-  if (hak_load(&g_guard_way.shut) != 0) hak_sub(&g_guard_way.shut, 1);
+  bool advised = hak_load(&g_guard_way.way) != 2;
+  if (advised && advise_guard(p, bytes, GUARD_REMOVE) == 0) return true;
+  if (!advised && hak_load(&g_guard_way.shut) != 0) hak_sub(&g_guard_way.shut, 1);
   return hak_os_open(p, bytes);
 }
 

@@ -22,6 +22,7 @@
 #include "runs/region.h"
 #include "runs/stretch.h"
 #include "tables/hold.h"
+#include "tables/state.h"
 
 enum {
   BATCH = HAK_OS_EXTENTS,
@@ -131,6 +132,7 @@ static uint64_t purge_all(const struct batch *batch) {
     const char *p = batch->extent[i].address;
     uint32_t first = (uint32_t)hak_range_unit_of(p), last = (uint32_t)hak_range_unit_of(p + batch->extent[i].bytes - 1);
     hak_region_break(first, last - first + 1);
+    if (HAK_SECURE) hak_state_purge(p, batch->extent[i].bytes);
   }
   return batch->n != 0 ? hak_os_purge_many(batch->extent, batch->n) : 0;
 }

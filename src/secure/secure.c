@@ -187,19 +187,20 @@ static void *undress_in_range(char *p, const void *site) {
 
 /* True if nothing was written between the canary of a big block and its size. */
 static bool rest_is_zero(const char *p, size_t n, size_t bytes) {
-  for (const char *at = p + n + HAK_SECURE_CANARY; at < last_page(p, bytes) - SIZE_BYTES; at++) {
-    if (*at != 0) return false;
-  }
-  return true;
+  const char *at = p + n + HAK_SECURE_CANARY, *end = last_page(p, bytes) - SIZE_BYTES;
+  uint64_t seen = 0;
+  for (; at < end && (uintptr_t)at % 8 != 0; at++) seen |= (uint8_t)*at;
+  for (; at < end; at += 8) seen |= hak_secure_load(at);
+  return seen == 0;
 }
 
 static void *undress_outside(char *p, const void *site) {
   size_t bytes = hak_guarded_holds(p) ? 0 : hak_big_bytes(p), n = bytes != 0 ? size_outside(p, bytes) : 0;
   if (bytes == 0) return p;
   if (n == SIZE_MAX || !canary_is_whole(p, n) || !rest_is_zero(p, n, bytes)) die(HAK_ERROR_overrun, p, site);
+  if (!hak_os_unguard(last_page(p, bytes), hak_os_page_bytes())) return NULL; /* never freed: its pages are no other's */
   hak_secure_store(p + n, 0);
   hak_secure_store(last_page(p, bytes) - SIZE_BYTES, 0); /* the pages may become a grown block's */
-  hak_os_unguard(last_page(p, bytes), hak_os_page_bytes());
   return p;
 }
 
@@ -246,8 +247,21 @@ static bool suits_slot(size_t bytes, size_t room) {
   return bytes - room <= bytes >> SPARE_SHIFT || g_class[hak_class_of(room)].bytes == bytes;
 }
 
+/* A big block that needs as many pages as before: its guard stays. */
+static bool resize_big(char *p, size_t have, size_t n) {
+  size_t bytes = hak_guarded_holds(p) ? 0 : hak_big_bytes(p), page = hak_os_page_bytes();
+  if (bytes == 0 || n >= bytes || hak_round_up(n + HAK_SECURE_CANARY + SIZE_BYTES, page) + page != bytes) return false;
+  if (!canary_is_whole(p, have) || !rest_is_zero(p, have, bytes)) return false;
+  size_t least = hak_min(have, n);
+  memset(p + least, 0, have + HAK_SECURE_CANARY - least);
+  hak_secure_store(p + n, hak_secure_canary(p));
+  hak_secure_store(last_page(p, bytes) - SIZE_BYTES, size_word(p, n));
+  return true;
+}
+
 bool hak_secure_resize(void *p, size_t have, size_t n) {
   unsigned c = hak_range_class(p);
+  if (!hak_secure_is_in_range(p)) return resize_big(p, have, n);
   if (!hak_is_slab_class(c) || n > HAK_SECURE_ZEROED || !suits_slot(g_class[c].bytes, hak_secure_room(n))) return false;
   if (!canary_is_whole(p, have)) return false; /* the free behind the copy ends the program */
   size_t least = hak_min(have, n);

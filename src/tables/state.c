@@ -44,6 +44,13 @@ void hak_state_open(uint32_t first, size_t units, bool zero) {
   memset(hak_state_of(hak_range_address(first)), zero ? HAK_STATE_ZERO : HAK_STATE_UNKNOWN, units * HAK_STATE_UNIT);
 }
 
+void hak_state_purge(const void *p, size_t bytes) {
+  size_t page = hak_os_page_bytes();
+  uintptr_t from = hak_round_up((uintptr_t)hak_state_of(p), page);
+  uintptr_t end = (uintptr_t)hak_state_of((const char *)p + bytes) & -page;
+  if (from < end) hak_os_purge((void *)from, end - from);
+}
+
 size_t hak_state_mapped(void) { return hak_load(&g_state.end) - g_state.skipped; }
 
 void hak_state_extents(struct hak_extents *list) {

@@ -55,6 +55,9 @@ bool hak_state_extend(size_t first, size_t want, bool *taken);
 /* Sets all bytes of a slab that opens. zero: its pages are. */
 void hak_state_open(uint32_t first, size_t units, bool zero);
 
+/* Gives back the pages of the bytes of memory that no block lies in: they read as HAK_STATE_UNKNOWN. */
+void hak_state_purge(const void *p, size_t bytes);
+
 size_t hak_state_mapped(void);
 void hak_state_extents(struct hak_extents *list);
 
