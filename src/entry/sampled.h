@@ -6,7 +6,7 @@
  *           requested, one block on average is sampled: it is placed such that its free takes the slow path, and its
  *           stack and bytes go into the table.
  *
- *              malloc -> slow path -> left -= bytes >= 0 ? pop             21 instructions more than without sampling
+ *              malloc -> slow path -> left -= bytes >= 0 ? pop             22 instructions more than without sampling
  *                                              \--- < 0 ? sampled slab | run with a site | big block;
  *                                                         stack -> record/profile_samples.h
  *

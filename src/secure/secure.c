@@ -198,7 +198,8 @@ static void *undress_outside(char *p, const void *site) {
   size_t bytes = hak_guarded_holds(p) ? 0 : hak_big_bytes(p), n = bytes != 0 ? size_outside(p, bytes) : 0;
   if (bytes == 0) return p;
   if (n == SIZE_MAX || !canary_is_whole(p, n) || !rest_is_zero(p, n, bytes)) die(HAK_ERROR_overrun, p, site);
-  if (!hak_os_unguard(last_page(p, bytes), hak_os_page_bytes())) return NULL; /* never freed: its pages are no other's */
+  bool opened = hak_os_unguard(last_page(p, bytes), hak_os_page_bytes());
+  if (!opened) return NULL; /* never freed: its pages are no other's */
   hak_secure_store(p + n, 0);
   hak_secure_store(last_page(p, bytes) - SIZE_BYTES, 0); /* the pages may become a grown block's */
   return p;

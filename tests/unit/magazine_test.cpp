@@ -175,7 +175,7 @@ TEST(Magazine, AClosedClassStaysClosedWhenMarksAreSetAnew) {
   hak_store(&context()->eyes, UINT8_MAX);
   burst(other, 200);
   EXPECT_EQ(context()->eyes, 0u);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(context()->floor[c]), UINTPTR_MAX);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(context()->floor[c]), uintptr_t{1} << 63);
   EXPECT_EQ(context()->ceiling[c], nullptr);
   burst(c, 20);
 }
