@@ -222,7 +222,7 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   hak_lock_drop(&k->lock);
   if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, &opened);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
-  if (HAK_SECURE) hak_chance_shuffle(out, n);
+  if (HAK_SECURE) hak_chance_shuffle(out, n, hak_slab_group(c, n));
   return n;
 }
 

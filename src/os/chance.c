@@ -33,14 +33,18 @@ HAK_INLINE void swap(void **out, uint32_t a, uint32_t b) {
   out[b] = p;
 }
 
-/* Fisher and Yates' shuffle, two places by each number. */
-void hak_chance_shuffle(void **out, size_t n) {
+/* Fisher and Yates' shuffle, four places by each number. */
+static void shuffle(struct hak_chaos *own, void **out, uint32_t n) {
+  uint64_t drawn = 0;
+  for (uint32_t left = n, i = 0; left > 1; left--, i++, drawn >>= 16) {
+    if (i % 4 == 0) drawn = hak_chaos_next(own);
+    swap(out, left - 1, (uint32_t)((drawn & 0xffff) * left >> 16));
+  }
+}
+
+void hak_chance_shuffle(void **out, size_t n, size_t group) {
   if (HAK_UNLIKELY(chaos.count == 0)) seed_chaos();
   struct hak_chaos own = chaos;
-  for (uint32_t left = (uint32_t)n; left > 1; left -= 2) {
-    uint64_t drawn = hak_chaos_next(&own);
-    swap(out, left - 1, (uint32_t)((drawn >> 32) * left >> 32));
-    swap(out, left - 2, (uint32_t)((drawn & UINT32_MAX) * (left - 1) >> 32));
-  }
+  for (size_t at = 0; at < n; at += group) shuffle(&own, out + at, (uint32_t)hak_min(n - at, group));
   chaos = own;
 }

@@ -22,7 +22,7 @@ static inline uint32_t hak_chance_below(uint32_t n) { return (uint32_t)((hak_cha
 /* Mixes the clock into the calling thread's generator. */
 void hak_chance_stir(void);
 
-/* Puts out[0..n) in a random order, n < 2^32. */
-void hak_chance_shuffle(void **out, size_t n);
+/* Puts out[0..n) in a random order within groups of so many, at most 2^16. */
+void hak_chance_shuffle(void **out, size_t n, size_t group);
 
 #endif

@@ -203,7 +203,7 @@ size_t hak_pages_fill(size_t pages, void **out, size_t want) {
   out[0] = hak_page_address(cut.page);
   if (HAK_UNLIKELY(!keeps_limit(cut))) out[0] = out[--n];
   reverse(out, n);
-  if (HAK_SECURE) hak_chance_shuffle(out, n);
+  if (HAK_SECURE) hak_chance_shuffle(out, n, hak_max(n, 1));
   return n;
 }
 
