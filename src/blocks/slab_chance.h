@@ -2,8 +2,8 @@
 /* slab_chance.h: random choice of slots, slabs and order, in the secure flavour.
  *
  * what      A fill takes its slots from a random word of the bitmap, from a random slot of the word on, and hands them
- *           out in a random order, short blocks within groups of eight. A word's 64 slots lie on one to 64 pages: a fill
- *           touches as few as without chance.
+ *           out in a random order, short blocks within groups of eight. A word's 64 slots lie on one to 64 pages, of
+ *           which a fill touches as few as without chance.
  * locks     The class lock.
  * hot path  No. Called where HAK_SECURE is 1 only.
  */
