@@ -86,7 +86,7 @@ def read_table(path: Path) -> dict[Difference, str]:
 
 
 def reason(table: dict[Difference, str], found: Difference) -> str | None:
-    """Why the case ends so; None: nobody has explained it."""
+    """Why the case ends so; None: no reason is known."""
     whole = Difference(found.unit, "*", found.there, found.here)
     return table.get(found) or table.get(whole)
 
