@@ -78,13 +78,14 @@ static void raise_marks(struct hak_context *x, bool all) {
   hak_store(&x->eyes, EYES_UNKNOWN);
 }
 
-/* The owner's next slow path reads the observers and opens each class that may be open. */
+/* The owner's next slow path reads the observers and opens each class that may be open: also when the last observer has
+ * gone, as the sampler serves calls without that path. */
 void hak_magazine_mark_all(void) {
   hak_fence();
   unsigned eyes = hak_calls_observers();
-  if (eyes == 0) return;
   for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
-    if (hak_load_acquire(&x->in_use)) raise_marks(x, hak_calls_see_frees(eyes));
+    bool observed = eyes != 0 || hak_load(&x->eyes) != 0;
+    if (hak_load_acquire(&x->in_use) && observed) raise_marks(x, hak_calls_see_frees(eyes));
   }
 }
 
