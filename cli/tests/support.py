@@ -127,6 +127,15 @@ class Scratch(unittest.TestCase):
         self.folder = Path(holder.name)
         self.places = find_places(BUILD, None)
 
+    def changed(self, at: int = 0, value: bytes = b"\x7fELF") -> str:
+        """A copy of a program, with other bytes there."""
+        data = bytearray(Path(program("calls")).read_bytes())
+        data[at : at + len(value)] = value
+        copy = self.folder / "changed"
+        copy.write_bytes(data)
+        copy.chmod(0o755)
+        return str(copy)
+
     def launch(self, *argv: str, follow: Path | None = None, **variables: str) -> Figures:
         streams = Streams(output=self.folder / "output", errors=self.folder / "errors")
         environment = clean_environment(**variables)

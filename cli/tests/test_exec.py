@@ -182,15 +182,6 @@ class Refused(Scratch):
             self.assertIn(text, ended.stderr)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))
 
-    def changed(self, at: int, value: bytes) -> str:
-        """A copy of a program, with other bytes there."""
-        data = bytearray(Path(program("calls")).read_bytes())
-        data[at : at + len(value)] = value
-        copy = self.folder / "changed"
-        copy.write_bytes(data)
-        copy.chmod(0o755)
-        return str(copy)
-
     def test_static(self) -> None:
         self.refused(program("calls_static"), "linked statically")
 

@@ -108,14 +108,6 @@ class Refused(Scratch):
         self.refused("is linked with musl, and there is no musl/libhakmem-secure.so in or beside",
                      "exec", "--build", str(self.folder), "--secure", str(self.folder / "of_musl"))
 
-    def changed(self, at: int = 0, value: bytes = b"\x7fELF") -> str:
-        data = bytearray(Path(program("calls")).read_bytes())
-        data[at : at + len(value)] = value
-        copy = self.folder / "changed"
-        copy.write_bytes(data)
-        copy.chmod(0o755)
-        return str(copy)
-
     def test_another_machine(self) -> None:
         self.exec_refused("is built for another kind of machine (AArch64, 64-bit)", self.changed(18, struct.pack("<H", 183)))
 

@@ -294,7 +294,6 @@ REPLACEABLE void operator delete[](void *p, size_t n, any_align align) noexcept 
   ::operator delete[](p, align);
 }
 
-
 REPLACEABLE void operator delete(void *p, no_throw) noexcept { ::operator delete(p); }
 REPLACEABLE void operator delete[](void *p, no_throw) noexcept { ::operator delete[](p); }
 REPLACEABLE void operator delete(void *p, any_align align, no_throw) noexcept { ::operator delete(p, align); }

@@ -68,11 +68,8 @@ bool hak_mallopt_top_pad(int value) {
 bool hak_mallopt_mmap_threshold(int value) {
   uint64_t threshold = value < 0 ? INT64_MAX : hak_max((uint64_t)value, THRESHOLD_LEAST);
   bool held = hak_load(&g_mallopt.threshold) != 0;
-  if (HAK_SECURE && !held) {
-    hak_setting_put(big_threshold, threshold);
-    return true;
-  }
-  hak_store(held ? &g_mallopt.threshold : &g_settings.big_threshold, threshold);
+  if (held) hak_store(&g_mallopt.threshold, threshold);
+  else hak_setting_put(big_threshold, threshold);
   return true;
 }
 

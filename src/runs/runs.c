@@ -527,25 +527,6 @@ uint32_t hak_runs_get_high(size_t units, size_t align, enum hak_unit_kind kind, 
   return *clean && hak_footprint_is_over() ? back_out(at, NULL) : at;
 }
 
-static bool is_used(const struct hak_unit *e) { return e->kind == HAK_UNIT_LARGE || e->kind == HAK_UNIT_SLAB; }
-
-static size_t put_run(uint32_t first, enum hak_unit_kind kind) {
-  const struct hak_unit *e = hak_range_entry(first);
-  size_t units = 0;
-  hak_runs_lock();
-  if (HAK_LIKELY(is_used(e))) {
-    units = e->length;
-    hak_runs_count(HAK_COUNTER_release_added);
-    hak_runs_merge_locked(first, units, kind);
-    hak_runs_pass_time_locked(units * HAK_UNIT_PAGES);
-  }
-  hak_runs_unlock_after_put();
-  return units << HAK_UNIT_SHIFT;
-}
-
-size_t hak_runs_put(uint32_t first) { return put_run(first, HAK_UNIT_DIRTY); }
-void hak_runs_put_clean(uint32_t first) { put_run(first, HAK_UNIT_CLEAN); }
-
 /* True if pages may be fetched to extend a run to `all` units, in place. False while free memory is held and a dirty
  * run has room for all of it. */
 static bool may_fetch_locked(size_t all, size_t more) {
@@ -577,17 +558,6 @@ bool hak_runs_extend(uint32_t first, size_t more) {
   return ok;
 }
 
-void hak_runs_shorten(uint32_t first, size_t units) {
-  hak_runs_lock();
-  struct hak_unit *e = hak_range_entry(first);
-  size_t rest = e->length - units;
-  if (rest != 0) {
-    hak_store_release(&e->length, (uint32_t)units);
-    hak_runs_merge_locked(first + (uint32_t)units, rest, HAK_UNIT_DIRTY);
-  }
-  hak_runs_unlock();
-}
-
 void hak_runs_detach_locked(uint32_t first, uint32_t at, size_t units) {
   struct hak_unit *e = hak_range_entry(first);
   enum hak_unit_kind sort = e->kind;
@@ -600,9 +570,4 @@ void hak_runs_detach_locked(uint32_t first, uint32_t at, size_t units) {
   if (front != 0) make_free(first, front, sort);
   hak_store(&hak_range_entry(at)->kind, HAK_UNIT_TAIL);
   g_runs.detached += units * HAK_UNIT_PAGES;
-}
-
-uint32_t hak_runs_attach_locked(uint32_t first, size_t units, enum hak_unit_kind kind) {
-  hak_runs_count_attached_locked(units * HAK_UNIT_PAGES);
-  return hak_runs_merge_locked(first, units, kind);
 }

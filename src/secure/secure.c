@@ -232,7 +232,7 @@ static bool is_aligned_as(const void *p, size_t align) {
 }
 
 /* A pointer that is no live block is left to the free that follows. */
-void hak_secure_expect(const void *p, size_t n, size_t align, const void *site) {
+void hak_secure_expect_any(const void *p, size_t n, size_t align, const void *site) {
   if (p == NULL || (hak_secure_is_in_range(p) ? !is_live(p) : bytes_outside(p) == 0)) return;
   size_t least = hak_guarded_holds(p); /* a guarded block has a byte at least */
   if (n != SIZE_MAX && hak_max(n, least) != hak_secure_bytes(p, site)) die(HAK_ERROR_resized, p, site);

@@ -168,7 +168,18 @@ size_t hak_secure_bytes(const void *p, const void *site);
 
 /* Ends the program unless p is NULL or a live block of n bytes, asked for with this alignment. n = SIZE_MAX, align = 0:
  * not compared. */
-void hak_secure_expect(const void *p, size_t n, size_t align, const void *site);
+void hak_secure_expect_any(const void *p, size_t n, size_t align, const void *site);
+HAK_INLINE void hak_secure_expect(const void *p, size_t n, size_t align, const void *site) {
+  unsigned c = hak_secure_class(p);
+  if (HAK_LIKELY(c != 0 && (uintptr_t)p % 16 == 0)) {
+    uint8_t state = hak_load(hak_state_of(p));
+    size_t slack = state & HAK_STATE_SLACK;
+    bool sized = n == SIZE_MAX || n + slack + HAK_SECURE_CANARY == g_class[c].bytes;
+    bool plain = align <= 16 && (state & HAK_STATE_ALIGNED) == 0;
+    if (HAK_LIKELY(state >= HAK_STATE_LIVE && slack != HAK_STATE_SLACK && sized && plain)) return;
+  }
+  hak_secure_expect_any(p, n, align, site);
+}
 
 /* True if the live block at p lies in the range and was asked for with an alignment above malloc's. */
 bool hak_secure_is_aligned(const void *p);

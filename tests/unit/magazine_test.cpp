@@ -44,6 +44,7 @@ size_t __wrap_hak_depot_put(unsigned c, void *const *blocks, size_t n);
 void *__real_hak_meta_get(size_t bytes);
 void *__wrap_hak_meta_get(size_t bytes);
 }
+#include "magazine_case.h"
 
 namespace {
 
@@ -52,46 +53,6 @@ constexpr unsigned kLastClass = HAK_CLASS_32768; // the largest of slabs
 std::atomic<uint64_t> operations, depot_operations, class_operations[HAK_CLASSES];
 std::atomic<bool> no_metadata;
 std::atomic<uint32_t> filled_in; /* the visit in which slabs were last asked for blocks */
-
-constexpr size_t kKiB = 1024, kMiB = 1024 * kKiB;
-
-using Context = struct hak_context;
-
-Context *context() { return hak_thread_context(); }
-
-bool is_small(unsigned c) { return g_class[c].bytes <= HAK_SMALL_MAX; }
-
-/* Capacity of this context's magazines when full, plus their arrays [bytes]. */
-size_t reserved(const Context *x, bool small_only) {
-  size_t bytes = 0;
-  for (unsigned c = 1; c < HAK_CLASSES; c++) {
-    if (x->capacity[c] == 0 || (small_only && !is_small(c))) continue;
-    bytes += x->capacity[c] * size_t{g_class[c].bytes} + (x->capacity[c] + 1) * sizeof(void *);
-  }
-  return bytes;
-}
-
-size_t depot_bytes() {
-  size_t bytes = 0;
-  for (unsigned c = 1; c < HAK_CLASSES; c++) bytes += hak_depot_blocks(c) * g_class[c].bytes;
-  return bytes;
-}
-
-size_t reserved_by_all() {
-  size_t bytes = depot_bytes();
-  for (Context *x = hak_registry_first(); x != nullptr; x = x->next) bytes += reserved(x, false);
-  return bytes;
-}
-
-/* The class that serves class c's size: c, or a larger class that c still shares. */
-unsigned serving(unsigned c) { return hak_context_class(context(), g_class[c].bytes); }
-
-/* Allocates and then frees n blocks of class c. */
-void burst(unsigned c, size_t n) {
-  std::vector<void *> blocks(n);
-  for (void *&p : blocks) p = hak_malloc(g_class[c].bytes);
-  for (void *p : blocks) hak_free(p);
-}
 
 /* ---- capacity ---- */
 
