@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""The README's plot, docs/time-memory.svg: time against peak memory of real programs, HAKMEM and peers.
+"""The README's plot, docs/time-memory.svg: CPU time against peak memory of real programs, HAKMEM and peers.
 
-    build/venv/bin/python lab/readme_plot.py       # prints the figures that are drawn
+    build/venv/bin/python lab/readme_plot.py              # prints the figures that are drawn
+    build/venv/bin/python lab/readme_plot.py rested       # only prints: no huge pages at hand
 
-Read are the rows `real` of lab/docs/report/data/runs.csv. A point is the geometric mean over the programs of an
-allocator's median ÷ glibc's; its bars are 95 % bootstrap intervals over the runs. The same input gives the same bytes.
+Read are the rows of `hakmem-lab judge` in lab/docs/report/data/judge. A point is the geometric mean, over the programs that
+ran on every allocator, of least CPU time and median peak ÷ glibc's of the same rounds; its bars are 95 % bootstrap
+intervals over the programs. The same input gives the same bytes.
 """
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
@@ -17,36 +20,39 @@ import pandas as pd
 from matplotlib import pyplot as plt
 
 ROOT = Path(__file__).resolve().parents[1]
-RUNS = ROOT / "lab/docs/report/data/runs.csv"
+ROWS = ROOT / "lab/docs/report/data/judge"
 PLOT = ROOT / "docs/time-memory.svg"
-COLUMNS = ["ns", "peak_rss_kib"]
 DRAWS = 4000
+NAMES = {"hakmem": "HAKMEM", "glibc": "glibc", "mimalloc": "mimalloc 3", "jemalloc": "jemalloc", "tcmalloc": "gperftools",
+         "snmalloc": "snmalloc", "rpmalloc": "rpmalloc", "tbbmalloc": "tbbmalloc", "google-tcmalloc": "Google's tcmalloc"}
 COLOURS = {"hakmem": "#d55e00", "glibc": "#7d8590", "mimalloc": "#0072b2", "jemalloc": "#009e73", "tcmalloc": "#cc79a7",
-           "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c"}
+           "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c", "tbbmalloc": "#6e40aa", "google-tcmalloc": "#b35900"}
 BASE = "glibc"
-BELOW = {"hakmem", "rpmalloc"}  # names below their bars, where those above would meet
-
-Runs = dict[tuple[str, str], np.ndarray]
+BELOW = {"hakmem", "snmalloc", "mimalloc", "rpmalloc", "google-tcmalloc"}  # names below their bars: others would meet
 
 
-def runs() -> Runs:
-    table = pd.read_csv(RUNS)
-    counted = table[(table.group == "real") & (table.phase == "counted") & (table.outcome == "ok")]
-    return {key: rows[COLUMNS].to_numpy(float) for key, rows in counted.groupby(["benchmark", "allocator"])}
+def rows_of(regime: str) -> pd.DataFrame:
+    table = pd.read_csv(ROWS / f"{regime}.csv")
+    table = table[(table.outcome == "ok") & table.allocator.isin(NAMES)]
+    ran = table.groupby("program").allocator.nunique()
+    return table[table.program.isin(ran[ran == table.allocator.nunique()].index)]
 
 
-def drawn(rows: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """Medians of DRAWS samples of the runs, with replacement."""
-    return np.median(rows[random.integers(0, len(rows), (DRAWS, len(rows)))], axis=1)
+def ratios(table: pd.DataFrame, name: str) -> np.ndarray:
+    """Logarithms of CPU time and peak ÷ glibc's, a row for each program."""
+    found = []
+    for _, rows in table.groupby("program"):
+        own, base = rows[rows.allocator == name], rows[rows.allocator == BASE]
+        base = base[base["round"].isin(own["round"])]
+        found.append([own.cpu_us.min() / base.cpu_us.min(), own.peak_kib.median() / base.peak_kib.median()])
+    return np.log(found)
 
 
-def ratio(found: Runs, name: str, random: np.random.Generator) -> np.ndarray:
+def interval(found: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Of time and peak: low, mean, high."""
-    programs = sorted({program for program, _ in found})
-    mean = [np.log(np.median(found[p, name], axis=0) / np.median(found[p, BASE], axis=0)) for p in programs]
-    draws = [np.log(drawn(found[p, name], random) / drawn(found[p, BASE], random)) for p in programs]
-    low, high = np.exp(np.percentile(np.mean(draws, axis=0), [2.5, 97.5], axis=0))
-    return np.array([low, np.exp(np.mean(mean, axis=0)), high])
+    draws = found[random.integers(0, len(found), (DRAWS, len(found)))].mean(axis=1)
+    low, high = np.percentile(draws, [2.5, 97.5], axis=0)
+    return np.exp([low, found.mean(axis=0), high])
 
 
 def draw(figures: dict[str, np.ndarray]) -> None:
@@ -57,23 +63,31 @@ def draw(figures: dict[str, np.ndarray]) -> None:
         axes.errorbar(mean[1], mean[0], xerr=bars[:, 1:2], yerr=bars[:, 0:1], fmt="o", color=COLOURS[name], capsize=2,
                       markersize=9 if name == "hakmem" else 6, elinewidth=1)
         under = name in BELOW
-        axes.annotate(name, (mean[1], low[0] if under else high[0]), xytext=(0, -13 if under else 4), ha="center",
+        axes.annotate(NAMES[name], (mean[1], low[0] if under else high[0]), xytext=(0, -13 if under else 4), ha="center",
                       textcoords="offset points", color=COLOURS[name], weight="bold" if name == "hakmem" else "normal")
-    axes.set(xlabel="peak memory ÷ glibc's", ylabel="time ÷ glibc's", xlim=(0.94, 1.86), ylim=(0.82, 1.28))
+    axes.set(xlabel="peak memory ÷ glibc's", ylabel="CPU time ÷ glibc's", xlim=(0.93, 1.36), ylim=(0.62, 1.04))
     axes.grid(visible=True, color="#d0d7de", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     figure.tight_layout()
     figure.savefig(PLOT, metadata={"Date": None})
 
 
+def told(figures: np.ndarray) -> str:
+    low, mean, high = figures
+    return ", ".join(f"{what} {mean[n]:.3f} ({low[n]:.3f} to {high[n]:.3f})" for n, what in enumerate(("CPU", "peak")))
+
+
 def main() -> None:
-    found = runs()
+    regime = sys.argv[1] if len(sys.argv) > 1 else "ready"
+    table = rows_of(regime)
     random = np.random.default_rng(1)
-    figures = {name: ratio(found, name, random) for name in COLOURS}
-    for name, (low, mean, high) in figures.items():
-        time, peak = (f"{mean[n]:.3f} ({low[n]:.3f} to {high[n]:.3f})" for n in (0, 1))
-        print(f"{name:9} time {time}, peak {peak}")
-    draw(figures)
+    found = {name: ratios(table, name) for name in NAMES if name in set(table.allocator)}
+    figures = {name: interval(rows, random) for name, rows in found.items()}
+    print(f"{regime}: {table.program.nunique()} programs")
+    for name, rows in found.items():
+        print(f"{NAMES[name]:17} ÷ glibc: {told(figures[name])}; of HAKMEM: {told(interval(found['hakmem'] - rows, random))}")
+    if regime == "ready":
+        draw(figures)
 
 
 if __name__ == "__main__":

@@ -188,8 +188,8 @@ bool hak_site(unsigned n, struct hak_site_stats *s);
 int hak_site_name(uint64_t address, char *out, size_t size);
 
 /* Sets a setting by name from text ("64M", "on", "250"). Returns 0; EINVAL: malformed or out of range; ENOENT: no such
- * setting; EPERM: the setting can only be set at start; ENOTSUP: a mode that this build lacks. The setting keeps its
- * value unless the answer is 0. */
+ * setting; EPERM: the setting can only be set at start, or settings are sealed (libhakmem-secure.so in seccomp's strict
+ * mode); ENOTSUP: a mode that this build lacks. The setting keeps its value unless the answer is 0. */
 int hak_set(const char *name, const char *value);
 /* Writes the setting's present value as text, at most `size` bytes with the terminating zero. Returns 0, ENOENT or
  * ERANGE. */
