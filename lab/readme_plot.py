@@ -16,8 +16,10 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-import pandas as pd
 from matplotlib import pyplot as plt
+
+from hakmem_lab.judge import verdict
+from hakmem_lab.judge.rows import read
 
 ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "lab/docs/report/data/judge"
@@ -31,21 +33,20 @@ BASE = "glibc"
 BELOW = {"hakmem", "snmalloc", "mimalloc", "rpmalloc", "google-tcmalloc"}  # names below their bars: others would meet
 
 
-def rows_of(regime: str) -> pd.DataFrame:
-    table = pd.read_csv(ROWS / f"{regime}.csv")
-    table = table[(table.outcome == "ok") & table.allocator.isin(NAMES)]
-    ran = table.groupby("program").allocator.nunique()
-    return table[table.program.isin(ran[ran == table.allocator.nunique()].index)]
+def runs_in(regime: str) -> verdict.Runs:
+    """Of the programs that ran on every allocator."""
+    rows = [row for row in read(ROWS / f"{regime}.csv") if row.outcome == "ok" and row.configuration in NAMES]
+    every = {row.configuration for row in rows}
+    return {program: by for program, by in sorted(verdict.runs_of(rows, regime).items()) if set(by) == every}
 
 
-def ratios(table: pd.DataFrame, name: str) -> np.ndarray:
+def ratios(runs: verdict.Runs, name: str) -> np.ndarray:
     """Logarithms of CPU time and peak ÷ glibc's, a row for each program."""
-    found = []
-    for _, rows in table.groupby("program"):
-        own, base = rows[rows.allocator == name], rows[rows.allocator == BASE]
-        base = base[base["round"].isin(own["round"])]
-        found.append([own.cpu_us.min() / base.cpu_us.min(), own.peak_kib.median() / base.peak_kib.median()])
-    return np.log(found)
+    shared = verdict.common(runs, [name, BASE])
+    figures = [[(verdict.least_cpu(by[of]), verdict.middle(by[of], lambda row: row.peak_kib)) for of in (name, BASE)]
+               for by in shared.values()]
+    own, base = np.moveaxis(np.log(figures), 1, 0)
+    return own - base
 
 
 def interval(found: np.ndarray, random: np.random.Generator) -> np.ndarray:
@@ -79,11 +80,11 @@ def told(figures: np.ndarray) -> str:
 
 def main() -> None:
     regime = sys.argv[1] if len(sys.argv) > 1 else "ready"
-    table = rows_of(regime)
+    runs = runs_in(regime)
     random = np.random.default_rng(1)
-    found = {name: ratios(table, name) for name in NAMES if name in set(table.allocator)}
+    found = {name: ratios(runs, name) for name in NAMES if name in next(iter(runs.values()))}
     figures = {name: interval(rows, random) for name, rows in found.items()}
-    print(f"{regime}: {table.program.nunique()} programs")
+    print(f"{regime}: {len(runs)} programs")
     for name, rows in found.items():
         print(f"{NAMES[name]:17} ÷ glibc: {told(figures[name])}; of HAKMEM: {told(interval(found['hakmem'] - rows, random))}")
     if regime == "ready":
