@@ -9,9 +9,7 @@
  *                        \     \_____________
  *               block  [ a ][ no pages yet .. ][  b  ]      a was extended, then b moved: a kernel mapping each
  *
- *           If the kernel refuses to unmap a mapping (a split would exceed the kernel's bound), the pages are purged
- *           and the addresses wait: as a cached piece without pages, or, beyond EMPTIES_MAX of these, as a refused
- *           entry of the table. A trim tries again.
+ *           Memory that goes back to the kernel: big_unmap.c.
  * owner     g_big.
  * failure   NULL. A table slot is promised before a mapping is made, and while a mapping is cached or unmapped: no
  *           block is half-built, and a refused mapping always has a place. A fork while another thread is inside leaks,
@@ -28,13 +26,7 @@
 #include "retain/rent.h"
 #include "tables/counters.h"
 
-enum {
-  EMPTIES_MAX = 32,
-  BATCH = 4,              /* pieces unmapped between two checks of the limits, or moved into a block */
-  RETRIES = 64,           /* refused mappings tried again per trim */
-  EVICTED = 256 << 10,    /* least bytes evicted: each eviction is a kernel call */
-  ASKED_BYTES = 32 << 20  /* glibc unmaps such a block at once: a program may free it guarded, so a free asks */
-};
+enum { ASKED_BYTES = 32 << 20 }; /* glibc unmaps such a block at once: a program may free it guarded, so a free asks */
 
 static void take_lock(void) {
   if (!hak_lock_take(&g_big.lock)) return;
@@ -79,87 +71,10 @@ void hak_big_forget_claims(void) {
   drop_lock();
 }
 
-/* ---- unmapping ---- */
-
-/* Pieces on their way to the kernel or into a block, each with a promised slot. */
-struct batch {
-  size_t n;
-  size_t moved; /* bytes of earlier pieces, already moved */
-  struct hak_big_piece piece[BATCH];
-};
-
-/* Records a mapping that the kernel refused to unmap. If the pages could not be purged either, the mapping counts as
- * freed just now. */
-static void keep_refused_locked(struct hak_big_piece piece) {
-  if (!piece.empty) hak_rent_refused();
-  piece.since_ms = hak_os_now_ms();
-  if (g_big.empties < EMPTIES_MAX && hak_big_cache_add_locked(&piece)) return;
-  hak_big_drop_promise_locked();
-  hak_big_refuse_locked(piece);
-}
-
-/* Unmaps a promised piece. If the kernel refuses to split a mapping, purges the pages and records the addresses.
- * Returns the bytes of pages released. */
-static size_t unmap_piece(struct hak_big_piece piece) {
-  hak_big_split_ends(&piece);
-  bool gone = hak_os_unmap(piece.address, piece.bytes), was_empty = piece.empty;
-  piece.empty = piece.empty || gone || hak_os_purge(piece.address, piece.bytes);
-  take_lock();
-  if (!gone) keep_refused_locked(piece);
-  else hak_big_drop_promise_locked(), hak_big_drop_seams_locked(piece.address, piece.bytes);
-  drop_lock();
-  return piece.empty && !was_empty ? piece.bytes : 0;
-}
-
-static size_t unmap_batch(const struct batch *batch) {
-  size_t bytes = 0;
-  for (size_t i = 0; i < batch->n; i++) bytes += unmap_piece(batch->piece[i]);
-  return bytes;
-}
-
-/* Takes the oldest cached memory beyond the limits, then slack, at most a batch. */
-static void take_excess_locked(uint64_t keep, uint64_t most_pieces, struct batch *batch) {
-  batch->n = 0;
-  while (batch->n < BATCH) {
-    bool many = g_big.pieces - g_big.empties > most_pieces || g_big.pieces > HAK_BIG_PIECES;
-    if (g_big.kept_bytes <= keep && !many) return;
-    uint64_t excess = g_big.kept_bytes - hak_min(keep, g_big.kept_bytes);
-    size_t bytes = hak_round_up(hak_max(excess, EVICTED), hak_os_page_bytes());
-    struct hak_big_piece piece = hak_big_cache_oldest_locked(bytes, many);
-    if (piece.address == NULL) piece = hak_big_take_slack_locked();
-    if (piece.address == NULL) return;
-    batch->piece[batch->n++] = piece;
-  }
-}
-
-/* Evicts down to min(keep, keep limit) bytes and to `most_pieces` pieces. Returns the bytes released. */
-static size_t evict(uint64_t keep, uint64_t most_pieces) {
-  struct batch batch;
-  size_t gone = 0, last;
-  if (hak_load(&g_footprint.big_cached) != 0) hak_cost_refresh(hak_os_now_ms());
-  do {
-    take_lock();
-    hak_big_set_rent_locked();
-    hak_big_note_all_locked(hak_os_now_ms());
-    take_excess_locked(hak_min(keep, hak_big_keep_limit_locked()), most_pieces, &batch);
-    drop_lock();
-    gone += last = unmap_batch(&batch);
-  } while (batch.n == BATCH && last != 0); /* refused pieces are cached again, and would be found again */
-  return gone;
-}
-
-/* Drops the lock, then unmaps cached pieces beyond the keep limit and big_cache_blocks. */
-static void settle_locked(void) {
-  uint64_t limit = hak_big_keep_limit_locked();
-  bool too_much = g_big.kept_bytes > limit || g_big.pieces > hak_load(&g_settings.big_cache_blocks);
-  drop_lock();
-  if (too_much) evict(UINT64_MAX, hak_load(&g_settings.big_cache_blocks));
-}
-
 /* ---- moving ---- */
 
 /* True if so many donors fit the batch and the bound on seams: a moved piece makes a seam at both ends. */
-static bool may_donate_locked(size_t donors) { return donors <= BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS; }
+static bool may_donate_locked(size_t donors) { return donors <= HAK_BIG_BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS; }
 
 /* Takes a piece's first stretch within a kernel mapping, or the whole piece if the table has no room for the rest. A
  * slot is promised to the rest, too. */
@@ -173,7 +88,7 @@ static struct hak_big_piece split_stretch_locked(struct hak_big_piece *rest) {
 }
 
 /* Adds the piece's stretches to the donors. False: the batch or the seams are full; the rest is cached again. */
-static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) {
+static bool add_donors_locked(struct hak_big_piece piece, struct hak_big_batch *donors) {
   do {
     donors->piece[donors->n++] = split_stretch_locked(&piece);
     if (may_donate_locked(donors->n + 1)) continue;
@@ -186,7 +101,7 @@ static bool add_donors_locked(struct hak_big_piece piece, struct batch *donors) 
 /* Takes pieces whose pages shall move into a block of `bytes` bytes: none if all cached memory may stay beside the
  * block (up to `stay` bytes), else as many as block and batch have room for, as each page that does not move costs a
  * fault. */
-static void take_donors_locked(size_t bytes, uint64_t stay, struct batch *donors) {
+static void take_donors_locked(size_t bytes, uint64_t stay, struct hak_big_batch *donors) {
   size_t room = bytes - donors->moved;
   bool goes_on = may_donate_locked(1);
   donors->n = 0;
@@ -199,7 +114,7 @@ static void take_donors_locked(size_t bytes, uint64_t stay, struct batch *donors
 }
 
 /* Swaps the longest donor to the front. */
-static void find_longest(struct batch *donors) {
+static void find_longest(struct hak_big_batch *donors) {
   for (size_t i = 1; i < donors->n; i++) {
     struct hak_big_piece piece = donors->piece[i], *first = &donors->piece[0];
     if (piece.bytes > first->bytes) donors->piece[i] = *first, *first = piece;
@@ -207,7 +122,7 @@ static void find_longest(struct batch *donors) {
 }
 
 /* Caches the donors again. Donors without room in the cache stay in the batch. */
-static void return_donors_locked(struct batch *donors) {
+static void return_donors_locked(struct hak_big_batch *donors) {
   size_t left = 0;
   for (size_t i = 0; i < donors->n; i++) {
     if (!hak_big_cache_add_locked(&donors->piece[i])) donors->piece[left++] = donors->piece[i];
@@ -215,11 +130,11 @@ static void return_donors_locked(struct batch *donors) {
   donors->n = left;
 }
 
-static void return_donors(struct batch *donors) {
+static void return_donors(struct hak_big_batch *donors) {
   take_lock();
   return_donors_locked(donors);
   drop_lock();
-  unmap_batch(donors);
+  hak_big_unmap_batch(donors);
   donors->n = 0;
 }
 
@@ -253,14 +168,14 @@ static enum hak_os_moved move_piece(const struct hak_big_piece *piece, char *to)
 
 /* Moves the donors from index `done` on to the addresses below *end, and lowers *end. A donor that does not move is
  * unmapped. Returns the hole that a torn move left (HAK_OS_TORN), or no piece. */
-static struct hak_big_piece move_donors(const struct batch *donors, size_t done, char **end) {
+static struct hak_big_piece move_donors(const struct hak_big_batch *donors, size_t done, char **end) {
   struct hak_big_piece hole = {0};
   for (size_t i = done; i < donors->n; i++) {
     const struct hak_big_piece *piece = &donors->piece[i];
     *end -= piece->bytes;
     enum hak_os_moved moved = move_piece(piece, *end);
     if (moved == HAK_OS_MOVED) count_move(piece, *end, piece->bytes);
-    else unmap_piece(*piece);
+    else hak_big_unmap_piece(*piece);
     if (moved == HAK_OS_TORN) hole = (struct hak_big_piece){.address = *end, .bytes = piece->bytes};
   }
   return hole;
@@ -269,7 +184,7 @@ static struct hak_big_piece move_donors(const struct batch *donors, size_t done,
 /* Unmaps [from, end). Without room in the table the memory stays mapped, unrecorded. */
 static void unmap_promised(char *from, const char *end) {
   struct hak_big_piece piece = {.address = from, .bytes = (size_t)(end - from)};
-  if (piece.bytes != 0 && promise()) unmap_piece(piece);
+  if (piece.bytes != 0 && promise()) hak_big_unmap_piece(piece);
 }
 
 /* Unmaps the mapping except for the hole, where foreign memory may lie. */
@@ -315,7 +230,7 @@ static struct mapping map_aligned(size_t bytes, size_t align) {
   return p == NULL ? (struct mapping){0} : trim_to(p, bytes, align);
 }
 
-static size_t batch_bytes(const struct batch *batch) {
+static size_t batch_bytes(const struct hak_big_batch *batch) {
   size_t bytes = batch->moved;
   for (size_t i = 0; i < batch->n; i++) bytes += batch->piece[i].bytes;
   return bytes;
@@ -335,7 +250,7 @@ static void enter_mapped_locked(const struct hak_big_piece *block, size_t moved)
 
 /* Extends the longest donor to the length of the block: a single kernel call and a single mapping. No address: the
  * block needs an alignment, no donors, or the kernel refused. */
-static struct mapping extend_first(size_t bytes, size_t align, struct batch *donors) {
+static struct mapping extend_first(size_t bytes, size_t align, struct hak_big_batch *donors) {
   const struct hak_big_piece *first = &donors->piece[0];
   find_longest(donors);
   bool may = donors->n != 0 && align <= hak_os_page_bytes();
@@ -345,8 +260,8 @@ static struct mapping extend_first(size_t bytes, size_t align, struct batch *don
 }
 
 /* Takes the next batch of donors; none if the last batch was not full. */
-static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) {
-  bool full = donors->n == BATCH;
+static void take_more_donors(size_t bytes, unsigned keep, struct hak_big_batch *donors) {
+  bool full = donors->n == HAK_BIG_BATCH;
   donors->moved = batch_bytes(donors);
   donors->n = 0;
   if (!full) return;
@@ -357,7 +272,7 @@ static void take_more_donors(size_t bytes, unsigned keep, struct batch *donors) 
 
 /* Moves the donors from index `done` on, and all further donors batch by batch, to the end of the block. Returns the
  * hole that a torn move left, or no piece: a process meets at most one. */
-static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsigned keep, struct batch *donors,
+static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsigned keep, struct hak_big_batch *donors,
                                      size_t done) {
   struct hak_big_piece hole = {0};
   char *end = m->piece.address + bytes;
@@ -369,7 +284,7 @@ static struct hak_big_piece move_all(const struct mapping *m, size_t bytes, unsi
   return hole;
 }
 
-static void *map_promised(size_t bytes, size_t align, struct owner owner, struct batch *donors) {
+static void *map_promised(size_t bytes, size_t align, struct owner owner, struct hak_big_batch *donors) {
   struct mapping m = extend_first(bytes, align, donors);
   bool extended = m.piece.address != NULL;
   bool huge = donors->n == 0 && hak_big_wants_huge(bytes);
@@ -426,7 +341,7 @@ static void *reuse_locked(size_t bytes, size_t align, struct owner owner, uint64
 }
 
 /* Promises a slot, takes donors and claims the bytes of a new mapping. False: no room in the table, or hard limit. */
-static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct batch *donors) {
+static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct hak_big_batch *donors) {
   hak_big_set_rent_locked();
   if (!hak_big_promise_locked()) return false;
   if (!clean) take_donors_locked(bytes, hak_big_keep_limit_beside_locked(keep, bytes), donors);
@@ -439,7 +354,7 @@ static bool begin_map_locked(size_t bytes, unsigned keep, bool clean, struct bat
 /* Maps a block. Drops the lock. Not inlined, as the frame holds a batch and some programs have stacks of a page.
  * *again: the kernel is out of memory, and an empty cache may help. */
 static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct owner owner, bool *zero, bool *again) {
-  struct batch donors;
+  struct hak_big_batch donors;
   donors.n = donors.moved = 0;
   /* no donors: moved pages would have to be cleared, or would take a huge page's place in an aligned block */
   bool clean = *zero || align >= hak_os_huge_bytes();
@@ -448,7 +363,7 @@ static HAK_NOINLINE void *map_block_locked(size_t bytes, size_t align, struct ow
   drop_lock();
   *again = maps;
   if (!maps) {
-    unmap_batch(&donors);
+    hak_big_unmap_batch(&donors);
     return NULL;
   }
   void *p = map_promised(bytes, align, owner, &donors);
@@ -475,7 +390,7 @@ void *hak_big_alloc(size_t n, size_t align, unsigned site, bool *zero) {
     take_lock();
     p = map_block_locked(bytes, align, owner, zero, &again);
   }
-  if (p != NULL) evict(UINT64_MAX, HAK_BIG_PIECES);
+  if (p != NULL) hak_big_evict(UINT64_MAX, HAK_BIG_PIECES);
   return p;
 }
 
@@ -503,8 +418,8 @@ size_t hak_big_free(void *p) {
   end_fetch_locked(&block);
   bool plain = HAK_LIKELY(block.bytes < ASKED_BYTES) || is_plain_locked(&block);
   bool full = live && !(plain && hak_big_cache_add_locked(&block));
-  settle_locked();
-  if (full) unmap_piece(block);
+  hak_big_settle_locked();
+  if (full) hak_big_unmap_piece(block);
   return block.bytes;
 }
 
@@ -597,8 +512,8 @@ void *hak_big_resize(void *p, size_t n) {
   bool full = rest.address != NULL && !(is_plain_locked(&rest) && hak_big_cache_add_locked(&rest));
   if (q == NULL && old != 0) q = grow_by_kernel_locked(p, old, bytes);
   hak_big_note_all_locked(hak_os_now_ms());
-  settle_locked();
-  if (full) unmap_piece(rest);
+  hak_big_settle_locked();
+  if (full) hak_big_unmap_piece(rest);
   return q;
 }
 
@@ -625,24 +540,6 @@ void *hak_big_shed(void *p, size_t bytes) {
   drop_lock();
   if (!all) block.bytes = bytes;
   block.empty = false;
-  if (live) unmap_piece(block);
+  if (live) hak_big_unmap_piece(block);
   return all ? NULL : live ? block.address + bytes : p;
-}
-
-/* ---- release ---- */
-
-size_t hak_big_trim(size_t keep) { return evict(keep, HAK_BIG_PIECES); }
-
-/* Both searches move upwards: a mapping refused again is not found again. */
-void hak_big_retry(void) {
-  const char *address = NULL;
-  size_t slot = 0;
-  for (unsigned n = 0; n < RETRIES; n++) {
-    take_lock();
-    struct hak_big_piece piece = hak_big_cache_empty_locked(&address);
-    if (piece.address == NULL) piece = hak_big_take_refused_locked(&slot);
-    drop_lock();
-    if (piece.address == NULL) return;
-    unmap_piece(piece);
-  }
 }

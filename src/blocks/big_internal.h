@@ -273,6 +273,27 @@ bool hak_big_cache_has_locked(uintptr_t address);
 
 void hak_big_cache_extents_locked(struct hak_extents *list);
 
+/* ---- unmapping ---- */
+
+/* Pieces on their way to the kernel or into a block, each with a promised slot. */
+enum { HAK_BIG_BATCH = 4 }; /* pieces unmapped between two checks of the limits, or moved into a block */
+struct hak_big_batch {
+  size_t n;
+  size_t moved; /* bytes of earlier pieces, already moved */
+  struct hak_big_piece piece[HAK_BIG_BATCH];
+};
+
+/* Unmap promised pieces. If the kernel refuses to split a mapping, the pages are purged and the addresses recorded.
+ * Return the bytes of pages released. Lock: not held. */
+size_t hak_big_unmap_piece(struct hak_big_piece piece);
+size_t hak_big_unmap_batch(const struct hak_big_batch *batch);
+
+/* Evicts down to min(keep, keep limit) bytes and to `most_pieces` pieces. Returns the bytes released. Lock: not held. */
+size_t hak_big_evict(uint64_t keep, uint64_t most_pieces);
+
+/* Drops the lock, then unmaps cached pieces beyond the keep limit and big_cache_blocks. */
+void hak_big_settle_locked(void);
+
 /* ---- seams ---- */
 
 /* Bytes from `from` on, at most `most`, up to the next seam: a single kernel mapping. */

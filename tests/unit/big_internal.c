@@ -18,6 +18,7 @@ static unsigned takes;
 #include "blocks/big_seams.c"
 #include "blocks/big_sums.c"
 #include "blocks/big_table.c"
+#include "blocks/big_unmap.c"
 #include "blocks/big_watermark.c"
 
 #include "internal.h"
