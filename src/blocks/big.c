@@ -74,7 +74,9 @@ void hak_big_forget_claims(void) {
 /* ---- moving ---- */
 
 /* True if so many donors fit the batch and the bound on seams: a moved piece makes a seam at both ends. */
-static bool may_donate_locked(size_t donors) { return donors <= HAK_BIG_BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS; }
+static bool may_donate_locked(size_t donors) {
+  return donors <= HAK_BIG_BATCH && g_big.seams + 2 * donors <= HAK_BIG_SEAMS;
+}
 
 /* Takes a piece's first stretch within a kernel mapping, or the whole piece if the table has no room for the rest. A
  * slot is promised to the rest, too. */

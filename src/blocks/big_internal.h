@@ -288,7 +288,8 @@ struct hak_big_batch {
 size_t hak_big_unmap_piece(struct hak_big_piece piece);
 size_t hak_big_unmap_batch(const struct hak_big_batch *batch);
 
-/* Evicts down to min(keep, keep limit) bytes and to `most_pieces` pieces. Returns the bytes released. Lock: not held. */
+/* Evicts down to min(keep, keep limit) bytes and to `most_pieces` pieces. Returns the bytes released. Lock: not
+ * held. */
 size_t hak_big_evict(uint64_t keep, uint64_t most_pieces);
 
 /* Drops the lock, then unmaps cached pieces beyond the keep limit and big_cache_blocks. */
