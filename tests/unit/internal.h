@@ -30,6 +30,9 @@ static inline void hak_inside_vanish(struct hak_lock *lock) {
 
 struct hak_lock *hak_inside_meta_lock(void);
 
+/* Called at each full fence of the module, unless NULL: what another thread does just before. */
+extern void (*hak_inside_at_fence)(void);
+
 const char *hak_inside_span_wrong(void);
 const char *hak_inside_pages_wrong(void);
 void hak_inside_pages_damage(void);
