@@ -29,6 +29,8 @@ static inline void hak_inside_vanish(struct hak_lock *lock) {
 }
 
 struct hak_lock *hak_inside_meta_lock(void);
+/* Moves the cursor a little behind a page's begin, and the chunk's end, which is returned, to so many bytes behind. */
+uintptr_t hak_inside_meta_end_soon(size_t bytes);
 
 /* Called at each full fence of the module, unless NULL: what another thread does just before. */
 extern void (*hak_inside_at_fence)(void);
