@@ -12,11 +12,7 @@
 static unsigned takes;
 #define hak_lock_take(lock) (takes++, hak_lock_take(lock))
 
-#include "base/atomic.h"
-
-void (*hak_inside_at_fence)(void);
-#undef hak_fence
-#define hak_fence() (__atomic_thread_fence(__ATOMIC_SEQ_CST), hak_inside_at_fence != NULL ? hak_inside_at_fence() : (void)0)
+#include "fences.h"
 
 #include "blocks/big.c"
 #include "blocks/big_cache.c"

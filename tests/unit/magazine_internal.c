@@ -7,11 +7,7 @@
  * orders    As in the module.
  * not here  Tests.
  */
-#include "base/atomic.h"
-
-void (*hak_inside_at_fence)(void);
-#undef hak_fence
-#define hak_fence() (__atomic_thread_fence(__ATOMIC_SEQ_CST), hak_inside_at_fence != NULL ? hak_inside_at_fence() : (void)0)
+#include "fences.h"
 
 #include "cache/magazine.c"
 

@@ -6,11 +6,7 @@
  * failure   See internal.h.
  * not here  Tests.
  */
-#include "base/atomic.h"
-
-void (*hak_inside_at_fence)(void);
-#undef hak_fence
-#define hak_fence() (__atomic_thread_fence(__ATOMIC_SEQ_CST), hak_inside_at_fence != NULL ? hak_inside_at_fence() : (void)0)
+#include "fences.h"
 
 #include "runs/runs.c"
 #include "runs/runs_purge.c"

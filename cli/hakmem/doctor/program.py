@@ -274,8 +274,8 @@ def install(trouble: str, library: Path) -> str:
     """What to do about what the dynamic linker complains of."""
     name = MISSING.search(trouble)
     if name is None:
-        name = name_of(library)
-        return f"have that mended: the program does not start without HAKMEM either, or {name} is not for this machine"
+        own = name_of(library)
+        return f"have that mended: the program does not start without HAKMEM either, or {own} is not for this machine"
     return f"install {name[1]}" + ("" if "/" in name[1] else ", or name its folder in LD_LIBRARY_PATH")
 
 
