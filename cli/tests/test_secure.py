@@ -73,6 +73,29 @@ class Served(Scratch):
             self.assertIn(said, hakmem("doctor", *AT_BUILD, *options).stdout)
 
 
+    def test_doctor_names_it_to_each_kind_of_program(self) -> None:
+        kinds = (
+            ("/bin/true", "dynamic linker: loads libhakmem-secure.so before "),
+            (self.compiled("static", "int main(void) { return 0; }", "-static"),
+             "libhakmem-secure.so never gets into it -> link it dynamically"),
+            (program("own_malloc"), "-> build it without its allocator\n"),
+            (self.of_another_machine(), "than libhakmem-secure.so ("),
+        )
+        for command, said in kinds:
+            with self.subTest(said):
+                told = hakmem("doctor", *AT_BUILD, "--secure", command).stdout
+                self.assertIn(said, told)
+                self.assertNotRegex(told, r"libhakmem\.so|libhakmem-override")
+
+    def of_another_machine(self) -> str:
+        file = self.folder / "alien"
+        head = bytearray(Path("/bin/true").read_bytes())
+        struct.pack_into("<H", head, 18, 243)  # RISC-V
+        file.write_bytes(head)
+        file.chmod(0o755)
+        return str(file)
+
+
 class Refused(Scratch):
     def refused(self, text: str, *words: str) -> None:
         ended = hakmem(*words)

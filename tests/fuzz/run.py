@@ -18,8 +18,10 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeVar
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(Path(__file__).resolve().parent))
@@ -28,12 +30,44 @@ from seeds import SEEDS  # noqa: E402
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+Number = TypeVar("Number", int, float)
 SECONDS = 7
 SEEDS_MADE = 20
 LONGEST = {"python": 14000, "system": 16384, "operations": 1024}  # bytes of an input; 2048 of the others
 OPTIONS = ["-rss_limit_mb=2048", "-malloc_limit_mb=256", "-timeout=60", "-verbosity=0", "-print_final_stats=1"]
 ENVIRONMENT = {"ASAN_OPTIONS": "allocator_may_return_null=1"}
 
+
+# ---- what the command line says ----
+
+class BadInput(Exception):
+    """What cannot be run; its text is one line."""
+
+
+def positive_number(name: str, text: str, kind: Callable[[str], Number]) -> Number:
+    """A finite number above 0."""
+    try:
+        number = kind(text)
+    except ValueError:
+        number = kind("0")
+    if not 0 < number < float("inf"):
+        raise BadInput(f"{name} is a {'whole ' if kind is int else ''}number above 0, not '{text}'")
+    return number
+
+
+def fuzzer_at(program: Path) -> Path:
+    if not os.access(program, os.X_OK) or program.is_dir():
+        raise BadInput(f"no fuzzer {program}: `make fuzz` builds them, with clang and its libFuzzer")
+    return program
+
+
+def kind_of(name: str) -> str:
+    if name not in SEEDS:
+        raise BadInput(f"no kind {name}: the kinds are {', '.join(sorted(SEEDS))}")
+    return name
+
+
+# ---- running ----
 
 def run(program: Path, kind: str, length: list[str], found: Path) -> int:
     for number in range(SEEDS_MADE):
@@ -45,8 +79,10 @@ def run(program: Path, kind: str, length: list[str], found: Path) -> int:
 
 def run_once(program: Path, kind: str) -> int:
     runs, seconds = os.environ.get("FUZZ_RUNS"), os.environ.get("FUZZ_SECONDS", str(SECONDS))
+    most = positive_number("FUZZ_RUNS", runs, int) if runs else positive_number("FUZZ_SECONDS", seconds, int)
+    length = [f"-{'runs' if runs else 'max_total_time'}={most}"]
     with tempfile.TemporaryDirectory(prefix="hakmem-fuzz-") as folder:
-        return run(program, kind, [f"-runs={int(runs)}" if runs else f"-max_total_time={int(seconds)}"], Path(folder))
+        return run(program, kind, length, Path(folder))
 
 
 def findings(folder: Path) -> set[str]:
@@ -73,7 +109,7 @@ def run_damaged(seconds: int) -> int:
 
 def run_all(folder: Path, hours: float) -> int:
     has_atheris = find_spec("atheris") is not None
-    each, before = round(hours * 3600 / (len(SEEDS) + 1 + has_atheris)), findings(folder)
+    each, before = max(round(hours * 3600 / (len(SEEDS) + 1 + has_atheris)), 1), findings(folder)
     for kind in SEEDS:
         print(f"=== {kind}: {each} s", flush=True)
         run_on(folder / f"{kind}_fuzz", kind, each, folder / "found" / kind)
@@ -86,11 +122,20 @@ def run_all(folder: Path, hours: float) -> int:
     return int(bool(new) or failed != 0)
 
 
-def main() -> int:
-    if sys.argv[1] == "all":
-        return run_all(Path(sys.argv[2]), float(sys.argv[3]))
-    return run_once(Path(sys.argv[1]), sys.argv[2])
+def main(words: list[str]) -> int:
+    try:
+        if len(words) == 3 and words[0] == "all":
+            folder, hours = Path(words[1]), positive_number("HOURS", words[2], float)
+            for kind in sorted(SEEDS):
+                fuzzer_at(folder / f"{kind}_fuzz")
+            return run_all(folder, hours)
+        if len(words) == 2:
+            return run_once(fuzzer_at(Path(words[0])), kind_of(words[1]))
+        raise BadInput("usage: run.py PROGRAM KIND, or run.py all FOLDER HOURS")
+    except BadInput as trouble:
+        print(f"run.py: {trouble}", file=sys.stderr)
+        return 2
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

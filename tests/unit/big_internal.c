@@ -12,6 +12,8 @@
 static unsigned takes;
 #define hak_lock_take(lock) (takes++, hak_lock_take(lock))
 
+#include "fences.h"
+
 #include "blocks/big.c"
 #include "blocks/big_cache.c"
 #include "blocks/big_huge.c"

@@ -280,6 +280,27 @@ TEST_F(Big, AForksChildForgetsWhatOthersClaimed) {
   hak_big_free(p);
 }
 
+constexpr size_t kOthers = 6 * kMiB;
+uint64_t claimed_at_fence;
+
+void others_take() {
+  claimed_at_fence = g_footprint.claimed;
+  hak_store(&g_footprint.span, hak_load(&g_footprint.span) + kOthers);
+  hak_inside_at_fence = nullptr;
+}
+
+/* Of two takers that claim at once at least one sees the bytes of both: the own claim is told before the fence, and the
+ * sums are read behind it. */
+TEST_F(Big, AClaimIsToldBeforeTheLimitIsCompared) {
+  hak_store(&g_settings.hard_limit, hak_load(&g_footprint.big) + 8 * kMiB);
+  hak_inside_at_fence = others_take;
+  EXPECT_EQ(alloc(4 * kMiB), nullptr);
+  EXPECT_GE(claimed_at_fence, 4 * kMiB);
+  EXPECT_EQ(g_footprint.claimed, 0u);
+  hak_store(&g_footprint.span, hak_load(&g_footprint.span) - kOthers);
+  hak_store(&g_settings.hard_limit, 0u);
+}
+
 /* ---- without the lock ---- */
 
 TEST_F(Big, TheBytesOfABlockAreKnownWhileAnotherThreadHasTheLock) {

@@ -56,6 +56,8 @@ TEST_F(Cost, NoCostIsAConstant) {
   EXPECT_FALSE(hak_cost_moves(900 * kPage)) << "a moved page";
   measure(1000, 1000, 1000);
   EXPECT_FALSE(hak_cost_moves(kTwoMiB)) << "moving is no cheaper";
+  measure(1000, 900, 1000);
+  EXPECT_FALSE(hak_cost_moves(kTwoMiB)) << "moving costs more than the pages";
 }
 
 TEST_F(Cost, ASettingTakesItsPlace) {

@@ -136,6 +136,27 @@ TEST(CountersFile, HoldsWhatWasAndWhatComes) {
   EXPECT_EQ(rows.count("fork_repairs"), 1u);
 }
 
+/* As a program before execve leaves it: rows of another version say nothing. */
+TEST(CountersFile, GoesOnFromRowsOfItsOwnVersionOnly) {
+  for (const bool own : {true, false}) {
+    Folder folder;
+    const uint64_t before = hak_counter_value(HAK_COUNTER_alloc_big);
+    const int status = in_child(folder, [&] {
+      struct hak_counter_file left = {};
+      std::memcpy(left.header.magic, "HAKCNT01", sizeof left.header.magic);
+      left.header.count = HAK_COUNTERS + !own;
+      left.header.row_bytes = sizeof(struct hak_counter_row);
+      left.rows[HAK_COUNTER_alloc_big].value = 1000;
+      folder.made_by(getpid());
+      std::ofstream(folder.file(), std::ios::binary).write(reinterpret_cast<const char *>(&left), sizeof left);
+      chmod(folder.file().c_str(), 0600);
+      if (!hak_counters_to_file(folder.path().c_str())) _exit(1);
+    });
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(rows_of(contents(folder.file()))["alloc_big"], before + (own ? 1000 : 0));
+  }
+}
+
 TEST(CountersFile, OutlivesAbort) {
   Folder folder;
   const int status = in_child(folder, [&] {

@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <functional>
 #include <map>
@@ -36,6 +37,7 @@
 extern "C" {
 #include "blocks/depot.h"
 #include "blocks/slab.h"
+#include "cache/after_fork.h"
 #include "cache/registry.h"
 #include "entry/thread.h"
 #include "os/fork.h"
@@ -299,6 +301,18 @@ TEST(Caretaker, WhatFailedAMomentAgoIsTriedAgainLater) {
   hak_trigger_rescue_end(&rescue, false);
 }
 
+/* The next thread without memory need not wait for its turn. */
+TEST(Caretaker, ARequestThatFailedGivesItsTurnBack) {
+  ASSERT_EQ(hak_set("hard_limit", "4M"), 0);
+  for (const size_t bytes : {size_t{64}, size_t{8000}, size_t{100000}, 5 * kMiB}) {
+    errno = 0;
+    while (hak_malloc(bytes) != nullptr) continue;
+    EXPECT_EQ(errno, ENOMEM);
+    ASSERT_TRUE(hak_trigger_take_turn()) << bytes;
+    hak_trigger_drop_turn(true);
+  }
+}
+
 TEST(Caretaker, TheFirstBigBlockIsKept) {
   void *p = hak_malloc(4 * kMiB);
   hak_free(p);
@@ -442,6 +456,21 @@ TEST(Forked, TheMagazinesOfThreadsThatAreGoneComeBack) {
   }));
   EXPECT_EQ(hak_bytes_in_use(), in_use) << "the parent is as it was";
   for (void *p : live) hak_free(p);
+}
+
+/* More than one step buries. */
+TEST(Forked, AllThreadsThatAreGoneAreBuried) {
+  constexpr unsigned kMany = 20;
+  std::vector<std::unique_ptr<Worker>> workers;
+  pairs(100);
+  for (unsigned i = 0; i < kMany; i++) workers.push_back(std::make_unique<Worker>());
+  for (auto &worker : workers) worker->run([] { pairs(100); });
+  EXPECT_EQ(hak_registry_count(), kMany + 1);
+  EXPECT_TRUE(in_child([] {
+    hak_after_fork_some();
+    hak_after_fork_all();
+    return hak_registry_count() == 1;
+  }));
 }
 
 std::atomic<bool> hold_in_mmap, is_held;

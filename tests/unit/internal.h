@@ -29,6 +29,11 @@ static inline void hak_inside_vanish(struct hak_lock *lock) {
 }
 
 struct hak_lock *hak_inside_meta_lock(void);
+/* Moves the cursor a little behind a page's begin, and the chunk's end, which is returned, to so many bytes behind. */
+uintptr_t hak_inside_meta_end_soon(size_t bytes);
+
+/* Called at each full fence of a module that includes fences.h, unless NULL. */
+extern void (*hak_inside_at_fence)(void);
 
 const char *hak_inside_span_wrong(void);
 const char *hak_inside_pages_wrong(void);

@@ -7,6 +7,8 @@
  * orders    As in the module.
  * not here  Tests.
  */
+#include "fences.h"
+
 #include "cache/magazine.c"
 
 #include "internal.h"

@@ -28,6 +28,7 @@ extern "C" {
 #include "cache/registry.h"
 #include "entry/thread.h"
 #include "internal.h"
+#include "tables/calls.h"
 #include "tables/classes.h"
 #include "tables/range.h"
 #include "tables/meta.h"
@@ -51,7 +52,7 @@ namespace {
 constexpr unsigned kLastClass = HAK_CLASS_32768; // the largest of slabs
 
 std::atomic<uint64_t> operations, depot_operations, class_operations[HAK_CLASSES];
-std::atomic<bool> no_metadata;
+std::atomic<bool> no_metadata, no_packs;
 std::atomic<uint32_t> filled_in; /* the visit in which slabs were last asked for blocks */
 
 /* ---- capacity ---- */
@@ -151,6 +152,60 @@ TEST(Magazine, AVisitIsOddAfterOneThatNeverEnded) {
   EXPECT_EQ(context()->visits % 2, 0u);
 }
 
+Context *opening;
+unsigned opened_class;
+
+/* Another thread begins to count calls, and raises a floor that the owner's store, under way, lowers again. */
+void others_count() {
+  hak_inside_at_fence = nullptr;
+  hak_store(&g_calls, unsigned{HAK_CALLS_UNOBSERVED | HAK_CALLS_COUNTED});
+}
+
+TEST(Magazine, AFloorThatTheOwnerLoweredMeanwhileIsRaisedAgain) {
+  hak_free(hak_malloc(1)); /* makes the context */
+  opening = context();
+  opened_class = serving(HAK_CLASS_1024);
+  burst(opened_class, 20);
+  hak_magazine_close(opening, opened_class);
+  hak_inside_at_fence = others_count;
+  void *p = hak_malloc(1024);
+  EXPECT_EQ(hak_inside_at_fence, nullptr) << "the class was opened";
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(opening->floor[opened_class]), uintptr_t{1} << 63);
+  EXPECT_EQ(opening->ceiling[opened_class], nullptr);
+  hak_free(p);
+}
+
+/* A drain took the block below the last one while the owner popped that. The block is another owner's by now, who may
+ * free it here: the stale pointer at the top says nothing. */
+TEST(Magazine, AStaleTopBesideADrainIsNoDoubleFree) {
+  hak_free(hak_malloc(1)); /* makes the context */
+  const unsigned c = serving(HAK_CLASS_1024);
+  burst(c, 20);
+  struct hak_fault fault = {HAK_ERROR_none, nullptr};
+  hak_magazine_close(context(), c);
+  hak_magazine_empty(context(), c, &fault);
+  void **top = context()->top[c] - 1, *last = *top, *p = top[-1];
+  hak_store(&context()->top[c], top);
+  hak_slab_release(c, &context()->slab[c]); /* all threads' */
+  enum hak_route route;
+  void *again = nullptr;
+  for (int i = 0; i < 10000 && again != p; i++) again = hak_magazine_take(nullptr, c, &route, &fault);
+  ASSERT_EQ(again, p);
+  hak_free(p);
+  hak_free(last);
+}
+
+/* ---- contexts ---- */
+
+TEST(Registry, AfterAForkWithTheLockHeldNoContextInUseIsGiven) {
+  hak_free(hak_malloc(1));
+  Context *own = context();
+  ASSERT_NE(own, nullptr);
+  hak_inside_vanish(&g_registry.lock);
+  EXPECT_NE(hak_registry_claim(), own);
+  EXPECT_EQ(hak_registry_count(), 2u);
+}
+
 TEST(Magazine, TheLastFreedIsTheNextGiven) {
   for (unsigned c = 1; c < HAK_CLASSES_USED; c++) {
     void *p = hak_malloc(g_class[c].bytes);
@@ -232,6 +287,14 @@ TEST_P(Walk, CostsAtMostOneOperationPerHalfCapacityOrFlush) {
     EXPECT_EQ(walk(c, 20000, across), 0u) << "from end to end, class " << c;
   }
   EXPECT_EQ(depot_operations != 0, GetParam());
+}
+
+TEST_P(Walk, WhatTheDepotRefusesIsNotReserved) {
+  no_packs = true;
+  for (int i = 0; i < 20; i++) burst(HAK_CLASS_64, 2000);
+  no_packs = false;
+  EXPECT_EQ(depot_operations != 0, GetParam());
+  EXPECT_EQ(hak_inside_budget(), reserved_by_all());
 }
 
 INSTANTIATE_TEST_SUITE_P(Alone, Walk, testing::Values(false));
@@ -588,7 +651,11 @@ size_t __wrap_hak_depot_put(unsigned c, void *const *blocks, size_t n) {
   operations++;
   class_operations[c]++;
   depot_operations++;
-  return __real_hak_depot_put(c, blocks, n);
+  return no_packs ? 0 : __real_hak_depot_put(c, blocks, n);
 }
 
-void *__wrap_hak_meta_get(size_t bytes) { return no_metadata ? nullptr : __real_hak_meta_get(bytes); }
+void *__wrap_hak_meta_get(size_t bytes) {
+  void *p = no_metadata ? nullptr : __real_hak_meta_get(bytes);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(p) % 16, 0u) << "a piece came back at another address than it has";
+  return p;
+}

@@ -93,6 +93,14 @@ TEST_F(Pressure, MuchRoomMeansLongSteps) {
   EXPECT_FALSE(g_memory_limit.limited) << "more is left than is in use";
 }
 
+TEST_F(Pressure, ALimitBelowTheUseLeavesNoRoom) {
+  group(kMiB, 5 * kMiB);
+  EXPECT_TRUE(ask_in_silence(40 * kMiB));
+  EXPECT_TRUE(g_memory_limit.limited);
+  EXPECT_EQ(g_memory_limit.ask_at, 41 * kMiB) << "the least step";
+  EXPECT_EQ(g_memory_limit.ask_after, kMiB);
+}
+
 TEST_F(Pressure, LittleRoomMeansShortStepsThatAreCounted) {
   group(kGiB, 600 * kMiB);
   EXPECT_FALSE(ask_in_silence(500 * kMiB));

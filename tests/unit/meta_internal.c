@@ -12,3 +12,8 @@
 #include "internal.h"
 
 struct hak_lock *hak_inside_meta_lock(void) { return &g_meta.lock; }
+
+uintptr_t hak_inside_meta_end_soon(size_t bytes) {
+  g_meta.cursor = hak_round_up(g_meta.cursor, PAGE) + list_bytes(0);
+  return g_meta.end = g_meta.cursor + bytes;
+}

@@ -68,6 +68,14 @@ TEST(Meta, NoPieceReachesBeyondTheFirstChunk) {
   }
 }
 
+TEST(Meta, WhatIsSkippedForAnAlignmentCountsAtTheEnd) {
+  hak_meta_get(16);
+  const uintptr_t end = hak_inside_meta_end_soon(2048 + 512);
+  const auto p = reinterpret_cast<uintptr_t>(hak_meta_get(2048));
+  EXPECT_TRUE(p >= end || p + 2048 <= end);
+  EXPECT_EQ(p % 2048, 0u);
+}
+
 TEST(Meta, PiecesForGoodTakeNoMoreThanTheyNeed) {
   const auto begin = reinterpret_cast<uintptr_t>(hak_meta_get_for_good(3776));
   EXPECT_EQ(begin % 128, 0u);

@@ -47,6 +47,7 @@ constexpr bool kSanitized = HAK_ASAN || HAK_TSAN;
 
 constexpr int kFixedNoReplace = 0x100000;
 bool old_kernel, slow_maps;
+bool no_kernel_memory; /* mremap loses its target, and mmap is refused */
 int interrupted, short_writes; /* so many writes are answered by EINTR, and so many later ones take 5 bytes only */
 
 constexpr int kErrno = 77;
@@ -360,6 +361,23 @@ TEST_F(Os, RemapKeepsTheContent) {
   hak_os_unmap(q, page_);
 }
 
+/* In a child, as the process never moves again. */
+TEST_F(Os, AfterATargetWasLostNothingIsMoved) {
+  char *from = static_cast<char *>(hak_os_map(page_)), *to = static_cast<char *>(hak_os_map(page_));
+  char *other = static_cast<char *>(hak_os_map(page_));
+  *from = *other = 7;
+  const auto lose = [&] {
+    no_kernel_memory = true;
+    if (hak_os_move(from, page_, to) != HAK_OS_TORN) _exit(1);
+    no_kernel_memory = false;
+    if (hak_os_move(from, page_, other) != HAK_OS_STAYED) _exit(2);
+    _exit(*from == 7 && *other == 7 ? 0 : 3);
+  };
+  EXPECT_EXIT(lose(), testing::ExitedWithCode(0), "");
+  for (char *p : {from, to, other}) hak_os_unmap(p, page_);
+  errno = kErrno;
+}
+
 TEST_F(Os, TheClockNeverGoesBack) {
   uint64_t before = hak_os_now_ms();
   for (int i = 0; i < 1000; i++) {
@@ -548,6 +566,8 @@ TEST_F(Os, AWaitEndsWhenTheWordIsOtherOrTheTimeIsUp) {
 long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
   const bool maps = number == SYS_mmap;
   if (maps && slow_maps) usleep(1000);
+  if (no_kernel_memory && maps) return -ENOMEM;
+  if (no_kernel_memory && number == SYS_mremap && (d & MREMAP_FIXED)) return munmap((void *)e, (size_t)c), -ENOMEM;
   if (number == SYS_write && interrupted > 0) return interrupted--, -EINTR;
   if (number == SYS_write && short_writes > 0 && c > 5) short_writes--, c = 5;
   return __real_hak_kernel(number, a, b, c, maps && old_kernel ? d & ~kFixedNoReplace : d, e, f);

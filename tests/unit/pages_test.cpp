@@ -71,6 +71,14 @@ TEST(Pages, BlocksLieSideBySide) {
   EXPECT_EQ(get(9), q) << "the stretch that fits best";
 }
 
+TEST(Pages, ThePageBehindABlockIsNotItsOwn) {
+  char *p = get(17), *q = get(9), *wall = get(9);
+  put(q);
+  EXPECT_EQ(hak_pages_block(p + 17 * kPage - 1), p);
+  EXPECT_EQ(hak_pages_block(p + 17 * kPage), nullptr);
+  put(p), put(wall);
+}
+
 TEST(Pages, APurgeReturnsWholeUnits) {
   std::vector<char *> blocks;
   for (int i = 0; i < 100; i++) blocks.push_back(get(40));

@@ -101,6 +101,15 @@ TEST(Range, TablesAreReadyForTheUnitBehind) {
   }
 }
 
+/* The last unit's entry is the last of the table's mapping. */
+TEST(Range, ATableThatIsFullIsReadyForTheUnitBehind) {
+  grow(1);
+  const size_t entries = g_range.unit_mapped / sizeof(struct hak_unit);
+  grow(entries - g_range.units);
+  ASSERT_EQ(g_range.units, entries);
+  EXPECT_GT(g_range.unit_mapped, entries * sizeof(struct hak_unit));
+}
+
 TEST(Range, ForeignMappingsAreSkippedAndNeverTouched) {
   grow(1);
   const size_t end = g_range.units;

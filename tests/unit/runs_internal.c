@@ -6,6 +6,8 @@
  * failure   See internal.h.
  * not here  Tests.
  */
+#include "fences.h"
+
 #include "runs/runs.c"
 #include "runs/runs_purge.c"
 
@@ -40,6 +42,9 @@ static const char *free_run_wrong(uint32_t u) {
   struct hak_unit *e = hak_range_entry(u), *last = hak_range_entry(u + e->length - 1);
   if (e->head != u || last->head != u) return "an end of a free run names another first unit";
   if (last->kind != e->kind) return "the ends of a free run are of two sorts";
+  for (uint32_t i = 1; i + 1 < e->length; i++) {
+    if (is_free(&e[i])) return "a unit inside a free run looks like the end of one";
+  }
   if (u + e->length < g_range.units && last[1].kind == e->kind) return "neighbours of one sort were not merged";
   return NULL;
 }

@@ -17,6 +17,9 @@
 extern "C" {
 #include "fake_os.h"
 #include "internal.h"
+#include "retain/footprint.h"
+#include "tables/counters.h"
+#include "tables/settings.h"
 }
 
 namespace {
@@ -282,6 +285,40 @@ TEST(Span, ARefusedPurgeEndsAndLeavesTheRunDirty) {
   bool clean = true;
   EXPECT_EQ(get(6, 1, &clean), a);
   EXPECT_FALSE(clean) << "pages that were not given back are not zero";
+}
+
+/* The kernel refuses the two units at once, as if one of their pages were locked, and then takes each alone. */
+TEST(Span, ARefusedRunOfTwoUnitsIsHalved) {
+  const uint32_t a = get(2);
+  get(1);
+  hak_runs_put(a);
+  fake_os_refuse_once(FAKE_PURGE, 1);
+  EXPECT_EQ(hak_runs_purge(0), 2 * kUnit);
+  EXPECT_EQ(dirty_units(), 0u);
+  EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
+}
+
+/* ---- sums ---- */
+
+TEST(Span, ARunThatGrowsIntoCleanUnitsFetchesThem) {
+  hak_store(&g_settings.mode, HAK_MODE_SHADOW);
+  const uint32_t a = get(1);
+  ASSERT_GE(clean_units(), 3u);
+  const uint64_t before = hak_counter_value(HAK_COUNTER_fetched_bytes);
+  EXPECT_TRUE(hak_runs_extend(a, 3));
+  EXPECT_EQ(hak_counter_value(HAK_COUNTER_fetched_bytes), before + 3 * kUnit);
+}
+
+void take_the_room() { hak_store(&g_footprint.big, g_settings.hard_limit); }
+
+/* A big block of another thread is entered after the limit was compared, and before the run counts. */
+TEST(Span, ARunBesideABigBlockIsTakenBack) {
+  hak_store(&g_settings.hard_limit, 64 * kUnit);
+  hak_inside_at_fence = take_the_room;
+  const uint64_t span = g_footprint.span;
+  EXPECT_EQ(get(3), HAK_NO_UNIT);
+  EXPECT_EQ(g_footprint.span, span);
+  EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
 }
 
 TEST(SpanDeathTest, ATableThatSomeoneWroteOverIsTold) {

@@ -23,6 +23,7 @@ from hakmem.process.executable import (
     found_file,
     loaded_file,
 )
+from hakmem.process.places import SECURE_LIBRARY, name_of
 from hakmem.process.preloadable import SANITIZER_LIBRARIES, SANITIZERS, is_for_musl, why_not_preloadable
 
 # The names by which a program is served. One that the executable itself defines wins over every preloaded library.
@@ -66,28 +67,28 @@ def served(command: str, library: Path) -> tuple[Finding, Path | None]:
         means = "dynamic, for this machine and libc, with your rights"
         return Finding("program", State.WELL, str(path), means), path
     if "statically" in reason:
-        return static(path, reason), None
-    means = "libhakmem.so never gets into it"
-    return Finding("program", State.UNSERVED, f"{path.name} {reason}", means, advice(reason)), None
+        return static(path, reason, library), None
+    means = f"{name_of(library)} never gets into it"
+    return Finding("program", State.UNSERVED, f"{path.name} {reason}", means, advice(reason, library)), None
 
 
-def static(path: Path, reason: str) -> Finding:
+def static(path: Path, reason: str, library: Path) -> Finding:
     """What there is to be served in it, which nothing can be preloaded into."""
     symbols = symbols_of(path, NAMES)
     if symbols is not None and holds_hakmem(symbols):
-        return own_copy(path, symbols)
+        return own_copy(path, symbols, library)
     if is_go(path):
         found = f"{path.name} is a Go program without C parts, linked statically"
         return Finding("program", State.UNSERVED, found, "Go's heap is its runtime's own; nothing in it calls malloc")
     if symbols is not None and not symbols.stripped and "malloc" not in symbols.defined | symbols.hidden:
         found = f"{path.name} is linked statically and has no malloc"
         return Finding("program", State.UNSERVED, found, "there is nothing in it that HAKMEM could serve")
-    means = "libhakmem.so never gets into it"
+    means = f"{name_of(library)} never gets into it"
     if not words_in(path, [LIBC_MALLOC]):
         found = f"{path.name} is linked statically, and has no malloc of glibc's"
-        change = f"if it calls malloc: {advice(reason)}; for musl, `make musl` builds both libraries"
+        change = f"if it calls malloc: {advice(reason, library)}; for musl, `make musl` builds both libraries"
         return Finding("program", State.UNSERVED, found, means, change)
-    return Finding("program", State.UNSERVED, f"{path.name} {reason}", means, advice(reason))
+    return Finding("program", State.UNSERVED, f"{path.name} {reason}", means, advice(reason, library))
 
 
 def program_file(command: str) -> Path:
@@ -119,15 +120,22 @@ def script(command: str, path: Path) -> Iterator[Finding]:
         )
 
 
-def advice(reason: str) -> str:
+def has_archive(library: Path) -> bool:
+    """The secure flavour is a shared library alone."""
+    return name_of(library) != SECURE_LIBRARY
+
+
+def advice(reason: str, library: Path) -> str:
+    if "statically" in reason and not has_archive(library):
+        return f"link it dynamically: there is no {name_of(library).removesuffix('.so')} to link statically"
     if "statically" in reason:
         return "link it with libhakmem-override.a (hakmem path --flavour override), or dynamically"
     if "musl" in reason:
-        return "give the libhakmem.so of its libc: `make musl` builds one for musl; or run a build of it for glibc"
+        return f"give the {name_of(library)} of its libc: `make musl` builds one for musl; or run a build of it for glibc"
     if "another kind of machine" in reason:
         return f"run a build of it for this machine; HAKMEM is for {SERVED_MACHINES} alone, a build for each"
     if " for " in reason:
-        return "give the libhakmem.so of this machine"
+        return f"give the {name_of(library)} of this machine"
     return "run a copy without these bits, as the user that it becomes"
 
 
@@ -141,14 +149,14 @@ def holds_hakmem(symbols: Symbols) -> bool:
     return OWN_COPY in symbols.defined | symbols.hidden or OWN_NOTE in symbols.notes
 
 
-def own_copy(path: Path, symbols: Symbols) -> Finding:
+def own_copy(path: Path, symbols: Symbols, library: Path) -> Finding:
     """Linked with libhakmem-override.a, or by its own names, as a Rust program with the crate."""
     found = f"{path.name} has HAKMEM built in"
     if "malloc" in symbols.defined | symbols.hidden:
-        return Finding("own HAKMEM", State.WELL, found, "its malloc is that copy's, also without libhakmem.so")
+        return Finding("own HAKMEM", State.WELL, found, f"its malloc is that copy's, also without {name_of(library)}")
     return Finding(
         "own HAKMEM", State.WELL, found, "what asks that copy by name (Rust's global allocator, hak_malloc) is served by it, "
-        "and what calls malloc by a libhakmem.so that is preloaded"
+        f"and what calls malloc by a {name_of(library)} that is preloaded"
     )
 
 
@@ -172,13 +180,13 @@ def sanitizer(what: str, who: str) -> Finding:
     )
 
 
-def own_malloc(path: Path, symbols: Symbols) -> Iterator[Finding]:
+def own_malloc(path: Path, symbols: Symbols, library: Path) -> Iterator[Finding]:
     own = [name for name in SERVED_BY if name in symbols.defined]
     if own:
         yield Finding(
             "own malloc", State.UNSERVED, f"{path.name} defines {', '.join(own)}",
-            "its own definition stands before every preloaded one", "build it without its allocator, or with "
-            "libhakmem-override.a for it",
+            "its own definition stands before every preloaded one", "build it without its allocator"
+            + (", or with libhakmem-override.a for it" if has_archive(library) else ""),
         )
 
 
@@ -262,11 +270,12 @@ def loader_list(path: Path, library: Path) -> tuple[list[str], str]:
     return paths, "" if ended.returncode == 0 else ended.stderr.strip() or f"status {ended.returncode}"
 
 
-def install(trouble: str) -> str:
+def install(trouble: str, library: Path) -> str:
     """What to do about what the dynamic linker complains of."""
     name = MISSING.search(trouble)
     if name is None:
-        return "have that mended: the program does not start without HAKMEM either, or libhakmem.so is not for this machine"
+        own = name_of(library)
+        return f"have that mended: the program does not start without HAKMEM either, or {own} is not for this machine"
     return f"install {name[1]}" + ("" if "/" in name[1] else ", or name its folder in LD_LIBRARY_PATH")
 
 
@@ -275,15 +284,15 @@ def linked(path: Path, library: Path) -> Iterator[Finding]:
     missing = trouble or ("" if str(library) in libraries else f"{library} is not in its list")
     if missing:
         yield Finding(
-            "dynamic linker", State.UNSERVED, " ".join(missing.split()), "the program or libhakmem.so is not loaded",
-            install(missing),
+            "dynamic linker", State.UNSERVED, " ".join(missing.split()), f"the program or {name_of(library)} is not loaded",
+            install(missing, library),
         )
         return
     whose = sanitizer_among(Path(each).name for each in libraries)
     if whose is not None:
         yield sanitizer(f"a library of {path.name}", whose)
         return
-    found = f"loads libhakmem.so before {len(libraries) - 1} more"
+    found = f"loads {name_of(library)} before {len(libraries) - 1} more"
     yield Finding("dynamic linker", State.WELL, found, "its malloc is found before theirs")
     symbols = symbols_of(path, NAMES)
     if symbols is not None and not is_for_musl(library):  # musl has neither flag nor namespaces
@@ -308,18 +317,18 @@ def findings(command: str, library: Path) -> Iterator[Finding]:
         yield Finding("program", State.NOTE, text, "whether it has a malloc of its own is not known")
         return
     if any(name.startswith(MUSL_LIBRARY) for name in symbols.needed) and not is_for_musl(library):
-        found = f"{path.name} is linked with musl, and libhakmem.so with glibc"
-        yield Finding("program", State.UNSERVED, found, "libhakmem.so never gets into it", advice(found))
+        found = f"{path.name} is linked with musl, and {name_of(library)} with glibc"
+        yield Finding("program", State.UNSERVED, found, f"{name_of(library)} never gets into it", advice(found, library))
         return
     if (who := sanitizer_of(symbols)) is not None:
         yield sanitizer(path.name, who)
         return
     if holds_hakmem(symbols):
-        yield own_copy(path, symbols)
+        yield own_copy(path, symbols, library)
         if "malloc" in symbols.defined | symbols.hidden:  # found before that of any library
             return
     else:
-        yield from own_malloc(path, symbols)
+        yield from own_malloc(path, symbols, library)
     yield from built_in(path, symbols)
     yield from stray(path, symbols)
     yield from linked(path, library)

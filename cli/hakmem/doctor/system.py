@@ -52,7 +52,7 @@ def memory_facts() -> dict[str, int]:
 # ---- does it work at all ----
 
 def machine() -> Iterator[Finding]:
-    """What libhakmem.so is built for, is this; pages are the kernel's."""
+    """What HAKMEM is built for, is this; pages are the kernel's."""
     libc = f"glibc {glibc}" if (glibc := glibc_version()) else "another libc than glibc"
     found = f"{machine_of(own_head())}; {libc}; pages of {mmap.PAGESIZE >> 10} KiB; Linux {os.uname().release}"
     means = "HAKMEM is for x86-64 and AArch64, 64-bit and little-endian, with a build for each, and for glibc and musl"

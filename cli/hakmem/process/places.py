@@ -55,6 +55,12 @@ def library_name(library: Path | None, secure: bool) -> str:
     return SECURE_LIBRARY if secure else LIBRARY
 
 
+def name_of(library: Path) -> str:
+    """libhakmem.so also of libhakmem.so.0.1.0, which a link may stand for."""
+    stem, so, _ = library.name.partition(".so")
+    return stem + so
+
+
 def find_library(build: Path | None, library: Path | None, secure: bool = False) -> Path:
     name = library_name(library, secure)
     return named_library(library) if library else existing(find_folder(build) / name)

@@ -22,7 +22,15 @@ from hakmem.process.executable import (
     machine_of,
     own_head,
 )
-from hakmem.process.places import LIBRARY, find_folder, find_library, find_musl_library, glibc_version, library_name
+from hakmem.process.places import (
+    LIBRARY,
+    find_folder,
+    find_library,
+    find_musl_library,
+    glibc_version,
+    library_name,
+    name_of,
+)
 
 GLIBC, LINKER_BYTES = "ld-linux", 4 << 20
 LIBCS = {False: "glibc", True: "musl"}
@@ -50,13 +58,15 @@ def why_not_preloadable(path: Path, library: Path | None = None) -> str | None:
     if len(head) < ELF_HEADER_BYTES or not head.startswith(ELF_MAGIC):
         return None
     if head[4] != ELF_64_BIT or not is_of_this_machine(head):
-        return f"is built for another kind of machine ({machine_of(head)}) than libhakmem.so ({machine_of(own_head())})"
-    if library is not None and (other := library_of_another_machine(library)):
-        return f"is for {machine_of(head)}, and {library.name} for {other}"
+        other = f"{name_of(library or Path(LIBRARY))} ({machine_of(own_head())})"
+        return f"is built for another kind of machine ({machine_of(head)}) than {other}"
+    if library is not None and (machine := library_of_another_machine(library)):
+        return f"is for {machine_of(head)}, and {library.name} for {machine}"
     linker = dynamic_linker(path, head)
     if linker is None:
         return "is linked statically, so there is no dynamic linker to preload anything"
-    return why_another_libc(is_musl(linker), is_for_musl(library) if library else glibc_version() is None)
+    of_musl = is_for_musl(library) if library else glibc_version() is None
+    return why_another_libc(is_musl(linker), of_musl, name_of(library or Path(LIBRARY)))
 
 
 def library_of_another_machine(library: Path) -> str | None:
@@ -67,10 +77,10 @@ def library_of_another_machine(library: Path) -> str | None:
     return None if head[4] == ELF_64_BIT and is_of_this_machine(head) else machine_of(head)
 
 
-def why_another_libc(program_of_musl: bool, library_of_musl: bool) -> str | None:
+def why_another_libc(program_of_musl: bool, library_of_musl: bool, library: str) -> str | None:
     if program_of_musl == library_of_musl:
         return None
-    return f"is linked with {LIBCS[program_of_musl]}, and libhakmem.so with {LIBCS[library_of_musl]}"
+    return f"is linked with {LIBCS[program_of_musl]}, and {library} with {LIBCS[library_of_musl]}"
 
 
 def is_musl(linker: str) -> bool:
