@@ -54,6 +54,9 @@ function(hak_layer_library target read_environment tls_model)
   if(target MATCHES "^hak_secure_")
     target_compile_definitions(${target} PRIVATE HAK_SECURE=1)
   endif()
+  if(tls_model STREQUAL "initial-exec")
+    target_compile_definitions(${target} PRIVATE HAK_STATIC_TLS=1)
+  endif()
   target_compile_options(${target} PRIVATE -ftls-model=${tls_model} -ffunction-sections) # see order.ld
 endfunction()
 

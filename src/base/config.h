@@ -25,6 +25,12 @@
 #define HAK_ELIDE_LOCKS 1
 #endif
 
+/* 1: a thread's variables lie at one distance from the thread pointer in every thread, as with the TLS model
+ * initial-exec. 0: the loader may give them to each thread elsewhere, as in a library that is opened late. */
+#ifndef HAK_STATIC_TLS
+#define HAK_STATIC_TLS 0
+#endif
+
 /* 1: the secure flavour, libhakmem-secure.so (docs/security.md). */
 #ifndef HAK_SECURE
 #define HAK_SECURE 0

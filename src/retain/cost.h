@@ -23,6 +23,7 @@
 #include "base/atomic.h"
 #include "base/bits.h"
 #include "os/costs.h"
+#include "os/os.h"
 #include "tables/settings.h"
 
 enum { HAK_COST_AGAIN_MS = 10000, HAK_COST_FIRST_CALL = 2000, HAK_COST_FIRST_PAGE = 1000, HAK_COST_FIRST_MOVE = 40 };
@@ -51,8 +52,10 @@ static inline uint64_t hak_cost_of(uint64_t setting, uint64_t measured, uint64_t
 static inline uint64_t hak_cost_call(void) {
   return hak_cost_of(hak_setting(cost_call), hak_load(&g_cost.measured.call_ns), HAK_COST_FIRST_CALL);
 }
+/* Before a measurement HAK_COST_FIRST_PAGE for each 4 KiB: most of a longer page's cost is to clear the page. */
 static inline uint64_t hak_cost_page(void) {
-  return hak_cost_of(hak_setting(cost_page), hak_load(&g_cost.measured.page_ns), HAK_COST_FIRST_PAGE);
+  uint64_t first = (hak_os_page_bytes() >> 12) * HAK_COST_FIRST_PAGE;
+  return hak_cost_of(hak_setting(cost_page), hak_load(&g_cost.measured.page_ns), first);
 }
 static inline uint64_t hak_cost_move(void) {
   return hak_cost_of(hak_setting(cost_move), hak_load(&g_cost.measured.move_ns), HAK_COST_FIRST_MOVE);

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Runs the tests of AArch64 on a kernel of AArch64: boot.sh KERNEL [OPTION OF CTEST...]
-# Debian's kernel (kernels.txt) runs under qemu-system-aarch64, on a disk with Debian 12's programs, this tree and
-# build/aarch64-kernel. ctest runs there (init.sh). Verdicts come over the serial line, and ctest's record lands in
-# build/arm64/KERNEL.xml. Packages come from the mirror of this system's apt. Only root can do this.
-# CPUS and MEMORY are the machine's, 2 and 3G when unset; qemu's time is limited to HOURS, 3 when unset. TARGETS: what
-# is built before, all when unset.
+# Debian's kernel, or one built from its source (kernels.txt), runs under qemu-system-aarch64, on a disk with Debian 12's
+# programs, this tree and build/aarch64-kernel. ctest runs there (init.sh). Verdicts come over the serial line, and
+# ctest's record lands in build/arm64/KERNEL.xml. Packages come from the mirror of this system's apt. Only root can do
+# this. CPUS and MEMORY are the machine's, 2 and 3G when unset; qemu's time is limited to HOURS, 3 when unset. TARGETS:
+# what is built before, all when unset.
 set -euo pipefail
 
 cd "$(dirname "$0")/../.."
@@ -107,6 +107,7 @@ main() {
   extract bookworm "$packages" "$work/root"
   root=$work/$suite-$package
   extract "$suite" "$package,busybox-static" "$root"
+  case $package in linux-source-*) tests/arm64/build_kernel.sh "$root" "tests/arm64/${name%%-*}.config" ;; esac
   make_initrd "$root" "$work/$name.initrd"
   fill "$work/filled" "$@"
   disk=$work/$name-$$.disk

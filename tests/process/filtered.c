@@ -13,9 +13,16 @@
 #define FORBID(name) \
   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_##name, 0, 1), BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS)
 
+/* A processor without access(): the loader asks faccessat for /etc/ld.so.preload. */
+#ifdef SYS_access
+#define FORBID_UNLESS_LOADERS FORBID(faccessat),
+#else
+#define FORBID_UNLESS_LOADERS
+#endif
+
 static struct sock_filter g_filter[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    FORBID(kcmp), FORBID(tgkill), FORBID(gettid), FORBID(faccessat),
+    FORBID(kcmp), FORBID(tgkill), FORBID(gettid), FORBID_UNLESS_LOADERS
     FORBID(sched_setaffinity), FORBID(sched_getscheduler), FORBID(sched_setscheduler),
     FORBID(process_madvise), FORBID(mincore), FORBID(getrusage),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),

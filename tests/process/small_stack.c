@@ -3,6 +3,7 @@
  * first block on. */
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 #include "observe.h"
 
@@ -32,9 +33,10 @@ static void on_small_stack(void) {
 
 /* Memory below the stack is not writable. */
 static char *stack_with_guard(void) {
-  char *p = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  work_expect(p != MAP_FAILED && mprotect(p, STACK, PROT_NONE) == 0, "a stack");
-  return p + STACK;
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  char *p = mmap(NULL, page + STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  work_expect(p != MAP_FAILED && mprotect(p, page, PROT_NONE) == 0, "a stack");
+  return p + page;
 }
 
 int main(void) {

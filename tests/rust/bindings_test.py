@@ -117,7 +117,8 @@ class Bindings(unittest.TestCase):
         flags = {word for word in command if word.startswith("-f") and not OF_CMAKE_ONLY.match(word)}
         here = {f"-fno-builtin-{name}" for name in strings("NOT_BUILTIN")} | {*strings("FLAGS"), "-ftls-model=initial-exec"}
         self.assertEqual(here, flags)
-        for word in ("-std=gnu11", "-O2", "-DHAK_READ_ENVIRONMENT=0", "-DHAK_DEBUG_CHECKS=0", "-DHAK_ELIDE_LOCKS=1"):
+        for word in ("-std=gnu11", "-O2", "-DHAK_READ_ENVIRONMENT=0", "-DHAK_DEBUG_CHECKS=0", "-DHAK_ELIDE_LOCKS=1",
+                     "-DHAK_STATIC_TLS=1"):
             self.assertIn(word, command)
 
 

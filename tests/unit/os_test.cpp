@@ -293,7 +293,7 @@ TEST_F(Os, MiddlePagesAreWhatTheSystemGives) {
 
 /* One call more for each end that is no border of middle pages. */
 TEST_F(Os, BeforeAPartOfAMiddlePageGoesItIsSplit) {
-  const size_t middle = size_t{64} << 10;
+  const size_t middle = std::max(size_t{64} << 10, 4 * page_); /* of more than one page */
   char *map = static_cast<char *>(hak_os_map(4 * middle));
   char *p = reinterpret_cast<char *>(hak_round_up(reinterpret_cast<uintptr_t>(map), middle));
   EXPECT_TRUE(hak_os_purge(map, page_)); /* the first of a process tries a page before */

@@ -102,6 +102,7 @@ fn configure(build: &mut cc::Build, root: &Path) {
     define(build, "HAK_READ_ENVIRONMENT", is_on("ENVIRONMENT"));
     define(build, "HAK_DEBUG_CHECKS", is_on("DEBUG_CHECKS"));
     define(build, "HAK_ELIDE_LOCKS", true);
+    define(build, "HAK_STATIC_TLS", !is_on("DLOPEN"));
 }
 
 fn sees_kernel_headers(build: &cc::Build) -> bool {
