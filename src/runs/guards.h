@@ -20,7 +20,7 @@
 
 /* Lets the range grow by at least `units` units and a guard; enters all as clean runs. Returns one with room for
  * `units` units. */
-uint32_t hak_guards_grow_locked(size_t units);
+uint32_t hak_guards_grow_locked(size_t units, size_t align);
 
 /* A random place for `units` units in the free run that begins at `first`: at either end of a dirty run, which keeps
  * the rest in one piece; at any multiple of `units` from either end of a clean run, whose rest costs no memory. */

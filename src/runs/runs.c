@@ -389,7 +389,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT && HAK_UNLIKELY(*units_of(HAK_UNIT_UNMAPPED) != 0)) first = revive_locked(units, align);
   if (first != HAK_NO_UNIT) return first;
-  if (HAK_SECURE) return hak_guards_grow_locked(units + align - 1);
+  if (HAK_SECURE) return hak_guards_grow_locked(units, align);
   size_t count;
   if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
   hak_runs_set_rent_locked();
