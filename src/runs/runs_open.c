@@ -31,7 +31,12 @@ static bool is_clean_locked(uint32_t first, size_t units) {
   return e->kind == HAK_UNIT_CLEAN && e->head == first && e->length >= units;
 }
 
-/* The secure flavour: the units of the region in front of the slab, which lies anywhere in it. */
+/* The secure flavour, where a slab begins anywhere in a region. True if units in front of the slab keep the region from
+ * being fetched as a whole. */
+HAK_INLINE bool is_cut_before(uint32_t region, uint32_t slab) {
+  return region < slab && !is_clean_locked(region, slab - region);
+}
+
 static void detach_front_locked(uint32_t region, size_t units) {
   bool clean = true;
   hak_runs_cut_at_locked(region, units, &clean);
@@ -46,9 +51,9 @@ static void attach_front_locked(const struct hak_opened *o, enum hak_unit_kind k
 size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
   uint32_t rest = at + (uint32_t)units, region = (rest - 1) / REGION_UNITS * REGION_UNITS;
   size_t left = region + REGION_UNITS - rest;
-  bool begins = region >= at || (HAK_SECURE && is_clean_locked(region, at - region));
-  if (!begins || left == 0 || g_runs.opening >= MOST || g_class[c].bytes > hak_os_page_bytes()) return 0;
-  if (!is_clean_locked(rest, left)) return 0;
+  if ((!HAK_SECURE && region < at) || left == 0 || g_runs.opening >= MOST) return 0;
+  if (g_class[c].bytes > hak_os_page_bytes()) return 0;
+  if (!is_clean_locked(rest, left) || (HAK_SECURE && is_cut_before(region, at))) return 0;
   bool tabled = region < g_runs.used_end && !hak_region_is_huge(region), clean = true;
   if (!hak_huge_pays(tabled) || !hak_region_open(region, tabled)) return 0;
   hak_runs_cut_at_locked(rest, left, &clean);
@@ -56,7 +61,7 @@ size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct ha
   if (HAK_SECURE && region < at) detach_front_locked(region, at - region);
   g_runs.opening++;
   *out = (struct hak_opened){region, rest, left, tabled};
-  return rest - (HAK_SECURE ? hak_max(region, at) : region);
+  return HAK_SECURE ? rest - hak_max(region, at) : rest - region;
 }
 
 static void attach_rest(const struct hak_opened *o, bool huge, bool dirty) {
