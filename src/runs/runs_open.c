@@ -21,6 +21,7 @@
 #include "runs/runs_internal.h"
 #include "tables/classes.h"
 #include "tables/range.h"
+#include "tables/state.h"
 
 /* At most MOST regions wait for their first touch at a time. */
 enum { MOST = 2, REGION_UNITS = HAK_REGION_UNITS };
@@ -43,9 +44,11 @@ static void detach_front_locked(uint32_t region, size_t units) {
   g_runs.detached += units * HAK_UNIT_PAGES;
 }
 
-static void attach_front_locked(const struct hak_opened *o, enum hak_unit_kind kind) {
-  uint32_t slab = hak_range_entry(o->rest - 1)->head;
-  if (slab > o->region) hak_runs_attach_locked(o->region, slab - o->region, kind);
+static void attach_front_locked(const struct hak_opened *o, bool huge) {
+  uint32_t slab = hak_range_entry(o->rest - 1)->head, front = slab > o->region ? slab - o->region : 0;
+  if (huge) hak_state_note_zero(o->region, front);
+  if (huge) hak_state_note_zero(o->rest, o->units);
+  if (front != 0) hak_runs_attach_locked(o->region, front, huge ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
 }
 
 size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
@@ -68,7 +71,7 @@ static void attach_rest(const struct hak_opened *o, bool huge, bool dirty) {
   hak_runs_lock();
   if (huge) g_runs.opened_ms = hak_os_now_ms();
   g_runs.opening -= g_runs.opening != 0; /* 0: in a fork's child */
-  if (HAK_SECURE) attach_front_locked(o, huge ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
+  if (HAK_SECURE) attach_front_locked(o, huge);
   hak_runs_attach_locked(o->rest, o->units, dirty ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
   hak_runs_unlock_after_put();
 }

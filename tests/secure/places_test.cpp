@@ -31,6 +31,8 @@ bool is_readable(uintptr_t p) {
 
 uintptr_t address(void *p) { return reinterpret_cast<uintptr_t>(p); }
 
+bool is_zero(const char *p, size_t n) { return *p == 0 && memcmp(p, p + 1, n - 1) == 0; }
+
 struct Blocks {
   std::vector<void *> block;
   std::vector<size_t> bytes;
@@ -42,6 +44,7 @@ struct Blocks {
       void *p = malloc(n);
       ASSERT_NE(p, nullptr);
       ASSERT_TRUE(hak_owns(p));
+      ASSERT_TRUE(n > 32760 || is_zero(static_cast<char *>(p), n)) << p << " " << n;
       memset(p, 0x5a, n);
       block.push_back(p);
       bytes.push_back(n);
@@ -192,6 +195,19 @@ TEST(Places, RegionsAreHugePages) {
   for (void *p : all.block) slots.insert(address(p));
   EXPECT_EQ(slots.size(), all.block.size());
   expect_shut(all.guards(SIZE_MAX));
+}
+
+// The rest of a huge page is zero until longer blocks, which are not zeroed at their free, have used it.
+TEST(Places, TheRestOfAHugePageIsZeroOnce) {
+  Blocks all;
+  all.take(10000, 2000);
+  for (int round = 0; round < 20; round++) {
+    {
+      Blocks passing;
+      passing.take(8, 100000), passing.take(2, 600000);
+    }
+    all.take(500, 1000 + 100 * round);
+  }
 }
 
 // Longer than a region: where big_threshold is raised such a block is a run, over borders of regions without a guard.
