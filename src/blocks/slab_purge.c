@@ -272,7 +272,7 @@ static HAK_NOINLINE uint64_t pages_under_each(const struct hak_unit *s, void *co
 void hak_slab_touch(struct hak_unit *s, void *const *out, size_t n) {
   size_t stretch = (size_t)((uintptr_t)out[0] - (uintptr_t)out[n - 1]) + g_class[s->size_class].bytes;
   uint64_t used = pages_under(s, out[n - 1], stretch) & s->empty; /* a fill takes every free slot in this stretch */
-  if (HAK_SECURE) used = pages_under_each(s, out, n) & s->empty;
+  if (HAK_SECURE) used = s->empty == 0 ? 0 : pages_under_each(s, out, n) & s->empty;
   if (used != 0) hak_slab_use_pages(s, used);
   if (used == 0 || (uint16_t)(hak_rent_tick() - s->purged_at) >= HAK_TICKS_PER_SECOND) return;
   hak_count(HAK_COUNTER_hole_again, (uint64_t)__builtin_popcountll(used));

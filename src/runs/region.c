@@ -17,7 +17,12 @@
 #include "tables/range.h"
 #include "tables/settings.h"
 
-enum { REGION_UNITS = HAK_REGION_UNITS, REGIONS = 1 << 14, MOST_BORDERS = 512, QUIET_UNITS = 4 * REGION_UNITS };
+enum {
+  REGION_UNITS = HAK_REGION_UNITS,
+  REGIONS = 1 << 14,
+  MOST_BORDERS = HAK_SECURE ? 2 * REGIONS : 512, /* there each region is a mapping of its own (guards.h) */
+  QUIET_UNITS = 4 * REGION_UNITS
+};
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
 
 /* The advice of a region. SMALL: huge advice was withdrawn where plain regions have no advice, which none restores. */

@@ -20,6 +20,7 @@
 #include "runs/region.h"
 #include "runs/runs_internal.h"
 #include "tables/counters.h"
+#include "tables/state.h"
 
 enum { EXACT = 32, EXACT_LOG = 5, FIT_TRIES = 16, ALIGNED_TRIES = 32 };
 
@@ -328,6 +329,7 @@ HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_u
   uint32_t after = at + (uint32_t)units;
   size_t front = at - first, back = e->length - front - units;
   bool shifted = front == 0 && back != 0 && move_front(first, after, back);
+  if (HAK_SECURE && kind != HAK_UNIT_SLAB) hak_state_take(at, units);
   if (!shifted) unlink_run(first);
   if (!shifted && back != 0) make_free(after, back, sort);
   if (sort == HAK_UNIT_DIRTY) requeue(first, front, after, back);
@@ -389,7 +391,7 @@ HAK_INLINE uint32_t find_locked(size_t units, size_t align, bool rather_clean) {
   first = fit_locked(HAK_UNIT_CLEAN, units, align);
   if (first == HAK_NO_UNIT && HAK_UNLIKELY(*units_of(HAK_UNIT_UNMAPPED) != 0)) first = revive_locked(units, align);
   if (first != HAK_NO_UNIT) return first;
-  if (HAK_SECURE) return hak_guards_grow_locked(units + align - 1);
+  if (HAK_SECURE) return hak_guards_grow_locked(units, align);
   size_t count;
   if (!hak_range_grow(units + align - 1, &first, &count)) return HAK_NO_UNIT;
   hak_runs_set_rent_locked();

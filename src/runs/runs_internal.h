@@ -192,7 +192,7 @@ uint32_t hak_runs_merge_locked(uint32_t first, size_t units, enum hak_unit_kind 
 
 /* Units of a clean run are about to be used. opened: the last ones, in a region that was opened. */
 static inline void hak_runs_use_clean_locked(uint32_t first, size_t units, size_t opened) {
-  hak_region_used(first, units - opened);
+  if (!HAK_SECURE || units != opened) hak_region_used(first, units - opened);
   g_runs.used_end = hak_max(g_runs.used_end, first + units);
 }
 

@@ -7,6 +7,7 @@
  *               clean run  | slab |  . . . rest of the region . . .  |  clean
  *                             ^ advised   ^ touched: dirty; refused: purged, clean
  *
+ *           In the secure flavour, where a slab begins anywhere in a region, the units in front of it go the same way.
  *           The rest stays for T (runs_internal.h) and then goes like any dirty run. Blocks of more than a page may be
  *           buffers that are never filled: their slabs open no region.
  * owner     g_runs. A rest belongs to the thread that opened its region.
@@ -20,6 +21,7 @@
 #include "runs/runs_internal.h"
 #include "tables/classes.h"
 #include "tables/range.h"
+#include "tables/state.h"
 
 /* At most MOST regions wait for their first touch at a time. */
 enum { MOST = 2, REGION_UNITS = HAK_REGION_UNITS };
@@ -30,24 +32,46 @@ static bool is_clean_locked(uint32_t first, size_t units) {
   return e->kind == HAK_UNIT_CLEAN && e->head == first && e->length >= units;
 }
 
+/* The secure flavour, where a slab begins anywhere in a region. True if units in front of the slab keep the region from
+ * being fetched as a whole. */
+HAK_INLINE bool is_cut_before(uint32_t region, uint32_t slab) {
+  return region < slab && !is_clean_locked(region, slab - region);
+}
+
+static void detach_front_locked(uint32_t region, size_t units) {
+  bool clean = true;
+  hak_runs_cut_at_locked(region, units, &clean);
+  g_runs.detached += units * HAK_UNIT_PAGES;
+}
+
+static void attach_front_locked(const struct hak_opened *o, bool huge) {
+  uint32_t slab = hak_range_entry(o->rest - 1)->head, front = slab > o->region ? slab - o->region : 0;
+  if (huge) hak_state_note_zero(o->region, front);
+  if (huge) hak_state_note_zero(o->rest, o->units);
+  if (front != 0) hak_runs_attach_locked(o->region, front, huge ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
+}
+
 size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
   uint32_t rest = at + (uint32_t)units, region = (rest - 1) / REGION_UNITS * REGION_UNITS;
   size_t left = region + REGION_UNITS - rest;
-  if (region < at || left == 0 || g_runs.opening >= MOST || g_class[c].bytes > hak_os_page_bytes()) return 0;
-  if (!is_clean_locked(rest, left)) return 0;
+  if ((!HAK_SECURE && region < at) || left == 0 || g_runs.opening >= MOST) return 0;
+  if (g_class[c].bytes > hak_os_page_bytes()) return 0;
+  if (!is_clean_locked(rest, left) || (HAK_SECURE && is_cut_before(region, at))) return 0;
   bool tabled = region < g_runs.used_end && !hak_region_is_huge(region), clean = true;
   if (!hak_huge_pays(tabled) || !hak_region_open(region, tabled)) return 0;
   hak_runs_cut_at_locked(rest, left, &clean);
   g_runs.detached += left * HAK_UNIT_PAGES;
+  if (HAK_SECURE && region < at) detach_front_locked(region, at - region);
   g_runs.opening++;
   *out = (struct hak_opened){region, rest, left, tabled};
-  return rest - region;
+  return HAK_SECURE ? rest - hak_max(region, at) : rest - region;
 }
 
 static void attach_rest(const struct hak_opened *o, bool huge, bool dirty) {
   hak_runs_lock();
   if (huge) g_runs.opened_ms = hak_os_now_ms();
   g_runs.opening -= g_runs.opening != 0; /* 0: in a fork's child */
+  if (HAK_SECURE) attach_front_locked(o, huge);
   hak_runs_attach_locked(o->rest, o->units, dirty ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
   hak_runs_unlock_after_put();
 }

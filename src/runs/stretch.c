@@ -17,7 +17,7 @@
 enum {
   FIT_TRIES = 8,
   ALIGNED_TRIES = 32,
-  CHUNK_UNITS = HAK_SECURE ? 31 : 32, /* taken from runs at once, where free pages do not fit; no guard inside */
+  CHUNK_UNITS = 32,  /* taken from runs at once, where free pages do not fit */
   CHUNK_PART = 8,    /* and at most this part of the mapped units */
   RETURN_UNITS = HAK_SECURE ? 16 : 32, /* a stretch with so many free units returns the units */
   EXACT = 64,        /* bins of a single length below this length, then PER_DOUBLING */

@@ -23,6 +23,7 @@ enum {
   FIRST_STEP_UNITS = 16,    /* 1 MiB */
   LARGEST_STEP_UNITS = 512, /* 32 MiB */
   REGION_UNITS = 32,        /* 2 MiB: longer steps end where a huge page may begin */
+  STEP_END_UNITS = HAK_SECURE ? 2 * REGION_UNITS : REGION_UNITS, /* or behind a guard (runs/guards.h) */
   LARGEST_SKIP_UNITS = 1 << 16,  /* 4 GiB; skipped units have entries up to here */
   FARTHEST_SKIP_UNITS = 1 << 26, /* 4 TiB */
   SKIPS = 16,
@@ -55,7 +56,7 @@ static uintptr_t place_window(const struct window *w, uint64_t random) {
   g_range.map = (uint8_t *)(uintptr_t)start;
   g_range.unit = (struct hak_unit *)(uintptr_t)(start + (room >> 17) + TABLE_STEP);
   if (HAK_SECURE) place_tables_apart(w);
-  return (uintptr_t)hak_round_up(start + (room >> 8), (size_t)1 << 21);
+  return (uintptr_t)hak_round_up(start + (room >> 8), (size_t)STEP_END_UNITS << HAK_UNIT_SHIFT);
 }
 
 /* Units that the range skipped, for hak_range_extents. Without a free entry, skipped units count as the range's. */
@@ -183,7 +184,7 @@ static size_t step_for(size_t units) {
   if (HAK_UNLIKELY(hak_load(&g_range.refused))) return units;
   size_t step = hak_max(g_range.units / 4, FIRST_STEP_UNITS);
   step = hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS);
-  if (step >= REGION_UNITS) step = hak_round_up(g_range.units + step, REGION_UNITS) - g_range.units;
+  if (step >= REGION_UNITS) step = hak_round_up(g_range.units + step, STEP_END_UNITS) - g_range.units;
   step = hak_max(step, units);
   return hak_max(step, hak_load(&g_range.least_step));
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@
 
 namespace {
 
-constexpr uintptr_t region = 2 << 20, unit = 64 << 10, page = 4096;
+constexpr uintptr_t region = 2 << 20, stride = 2 * region, page = 4096; // a guard is as long as a region
 
 // By a kernel call: a byte that cannot be read gives EFAULT.
 bool is_readable(uintptr_t p) {
@@ -30,6 +31,8 @@ bool is_readable(uintptr_t p) {
 
 uintptr_t address(void *p) { return reinterpret_cast<uintptr_t>(p); }
 
+bool is_zero(const char *p, size_t n) { return *p == 0 && memcmp(p, p + 1, n - 1) == 0; }
+
 struct Blocks {
   std::vector<void *> block;
   std::vector<size_t> bytes;
@@ -41,16 +44,28 @@ struct Blocks {
       void *p = malloc(n);
       ASSERT_NE(p, nullptr);
       ASSERT_TRUE(hak_owns(p));
+      ASSERT_TRUE(n > 32760 || is_zero(static_cast<char *>(p), n)) << p << " " << n;
       memset(p, 0x5a, n);
       block.push_back(p);
       bytes.push_back(n);
+    }
+  }
+  void take_aligned(size_t longest) {
+    for (size_t align = 1 << 16; align <= longest; align *= 2) {
+      for (size_t n : {100, 200000, 900000}) {
+        void *p = aligned_alloc(align, n);
+        ASSERT_EQ(address(p) % align, 0u);
+        memset(p, 0x5a, n);
+        block.push_back(p);
+        bytes.push_back(n);
+      }
     }
   }
   // The guards of all regions that blocks of at most `most` bytes lie in.
   std::set<uintptr_t> guards(size_t most) const {
     std::set<uintptr_t> found;
     for (size_t i = 0; i < block.size(); i++) {
-      if (bytes[i] <= most) found.insert((address(block[i]) / region + 1) * region - unit);
+      if (bytes[i] <= most) found.insert(address(block[i]) / stride * stride + region);
     }
     return found;
   }
@@ -58,7 +73,7 @@ struct Blocks {
 
 void expect_shut(const std::set<uintptr_t> &guards) {
   for (uintptr_t guard : guards) {
-    for (uintptr_t p = guard; p < guard + unit; p += page) EXPECT_FALSE(is_readable(p)) << std::hex << p;
+    for (uintptr_t p = guard; p < guard + region; p += page) EXPECT_FALSE(is_readable(p)) << std::hex << p;
   }
 }
 
@@ -79,6 +94,27 @@ std::vector<Map> maps() {
   }
   fclose(file);
   return all;
+}
+
+uint64_t counter(const char *wanted) {
+  const char *name;
+  uint64_t value;
+  for (unsigned n = 0; hak_counter(n, &name, &value); n++) {
+    if (strcmp(name, wanted) == 0) return value;
+  }
+  return 0;
+}
+
+// The kernel gives a huge page where it is advised to.
+bool has_huge_pages() {
+  char *p = static_cast<char *>(mmap(nullptr, stride, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  char *whole = reinterpret_cast<char *>((address(p) + region - 1) / region * region);
+  madvise(whole, region, MADV_HUGEPAGE);
+  *whole = 1;
+  unsigned char resident[region / page];
+  bool huge = mincore(whole, region, resident) == 0 && (resident[region / page - 1] & 1) != 0;
+  munmap(p, stride);
+  return huge;
 }
 
 size_t neighbours(const std::vector<void *> &blocks, size_t n) {
@@ -112,7 +148,7 @@ TEST(Places, ARegionEndsInAGuard) {
   EXPECT_GE(all.guards(SIZE_MAX).size(), 10u);
   expect_shut(all.guards(SIZE_MAX));
   for (size_t i = 0; i < all.block.size(); i++) {
-    EXPECT_EQ(address(all.block[i]) / region, (address(all.block[i]) + all.bytes[i] - 1 + unit) / region);
+    EXPECT_LE(address(all.block[i]) % stride + all.bytes[i], region);
   }
 }
 
@@ -125,6 +161,53 @@ TEST(Places, AGuardStaysWhenAllWasFreedAndReleased) {
   expect_shut(guards);
   all.take(20000, 3000);
   expect_shut(guards);
+}
+
+// Also behind the last region of the range, and where guards are more than the growths of the range.
+TEST(Places, EachGrowthEndsInAGuard) {
+  Blocks all;
+  for (size_t mib = 1; mib <= 64; mib++) {
+    all.take(16, 60000);
+    expect_shut({*all.guards(SIZE_MAX).rbegin()});
+  }
+}
+
+// Alignments up to a region's place lie between guards; longer ones make runs over guards, which serve later. Without
+// HAKMEM_LAB_BIG_THRESHOLD alignments from 1 MiB on are big blocks', outside of the regions.
+TEST(Places, AlignmentsAreKeptBetweenGuards) {
+  size_t between = getenv("HAKMEM_LAB_BIG_THRESHOLD") != nullptr ? stride : 1 << 19;
+  Blocks all;
+  for (int round = 0; round < 8; round++) all.take_aligned(between), all.take(200, 4000);
+  for (size_t i = 0; i < all.block.size(); i++) {
+    EXPECT_LE(address(all.block[i]) % stride + all.bytes[i], region) << all.block[i] << " " << all.bytes[i];
+  }
+  expect_shut(all.guards(SIZE_MAX));
+  for (int round = 0; round < 4; round++) all.take_aligned(4 * stride), all.take(200, 4000);
+}
+
+// A region is fetched as one huge page, wherever in it its first slab lies.
+TEST(Places, RegionsAreHugePages) {
+  if (!has_huge_pages()) GTEST_SKIP() << "the kernel gives none";
+  Blocks all;
+  all.take(40000, 2000);
+  EXPECT_GE(counter("huge_pages"), 1u) << counter("huge_refused") << " refused";
+  std::set<uintptr_t> slots;
+  for (void *p : all.block) slots.insert(address(p));
+  EXPECT_EQ(slots.size(), all.block.size());
+  expect_shut(all.guards(SIZE_MAX));
+}
+
+// The rest of a huge page is zero until longer blocks, which are not zeroed at their free, have used it.
+TEST(Places, TheRestOfAHugePageIsZeroOnce) {
+  Blocks all;
+  all.take(10000, 2000);
+  for (int round = 0; round < 20; round++) {
+    {
+      Blocks passing;
+      passing.take(8, 100000), passing.take(2, 600000);
+    }
+    all.take(500, 1000 + 100 * round);
+  }
 }
 
 // Longer than a region: where big_threshold is raised such a block is a run, over borders of regions without a guard.
