@@ -60,7 +60,7 @@ static uint32_t enter_growth_locked(uint32_t first, uint32_t end, uint32_t place
 }
 
 /* Behind a foreign mapping the units may begin anywhere: a run that then fits into no region begins with them. */
-static uint32_t grow_locked(size_t units) {
+static uint32_t grow_by_locked(size_t units) {
   uint32_t first;
   size_t count, least = growth_for(units);
   if (!hak_range_grow(least + REGION_UNITS, &first, &count) && !hak_range_grow(least, &first, &count)) {
@@ -77,10 +77,10 @@ static uint32_t grow_locked(size_t units) {
 uint32_t hak_guards_grow_locked(size_t units, size_t align) {
   size_t all = units + align - 1;
   bool fits = units <= REGION_UNITS && align <= STRIDE;
-  uint32_t run = grow_locked(fits ? hak_min(all, REGION_UNITS) : all);
+  uint32_t run = grow_by_locked(fits ? hak_min(all, REGION_UNITS) : all);
   if (run == HAK_NO_UNIT || !fits) return run;
   bool has_room = hak_round_up(run, align) + units <= run + hak_range_entry(run)->length;
-  return has_room ? run : grow_locked(all);
+  return has_room ? run : grow_by_locked(all);
 }
 
 uint32_t hak_guards_place_locked(uint32_t first, size_t units) {
@@ -88,7 +88,8 @@ uint32_t hak_guards_place_locked(uint32_t first, size_t units) {
   uint32_t length = (uint32_t)units, most = e->kind == HAK_UNIT_DIRTY ? 1 : e->length / length;
   uint32_t offset = hak_chance_below(most) * length;
   uint32_t at = hak_chance() & 1 ? offset : e->length - length - offset;
-  return first + (e->length == REGION_UNITS && at + length == REGION_UNITS ? 0 : at);
+  bool whole = e->length == REGION_UNITS && e->kind != HAK_UNIT_DIRTY;
+  return first + (whole && at + length == REGION_UNITS ? 0 : at);
 }
 
 uint32_t hak_guards_any_of(uint32_t first) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* guards.h: guards between the regions of the range, and random places of runs. In libhakmem-secure.so only.
  *
- * what      Behind each region of 2 MiB lie 2 MiB of holes that no access reaches, so that a whole region may be one huge
+ * what      Behind each region of 2 MiB lie 2 MiB of holes that no access reaches. So a whole region may be one huge
  *           page (runs_open.c):
  *
  *               range       | 32 units: runs ....... | guard: 32 units | 32 units: runs ....... | guard: 32 units |
@@ -20,8 +20,8 @@
 
 #include "runs/runs_internal.h"
 
-/* Lets the range grow by at least `units` units, up to the next guard and over it; enters all as clean runs. Returns one
- * with room for `units` units at a multiple of `align` units, a power of two. */
+/* Lets the range grow by at least `units` units, up to the next guard and over it; enters all as clean runs. Returns
+ * one with room for `units` units at a multiple of `align` units, a power of two. */
 uint32_t hak_guards_grow_locked(size_t units, size_t align);
 
 /* A random place for `units` units in the free run that begins at `first`: at either end of a dirty run, which keeps

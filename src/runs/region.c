@@ -20,7 +20,8 @@
 enum {
   REGION_UNITS = HAK_REGION_UNITS,
   REGIONS = 1 << 14,
-  MOST_BORDERS = HAK_SECURE ? 2 * REGIONS : 512, /* there each region is a mapping of its own (guards.h) */
+  MOST_BORDERS = 512,
+  BORDERS_ALLOWED = HAK_SECURE ? 2 * REGIONS : MOST_BORDERS, /* there each region is a mapping anyway (guards.h) */
   QUIET_UNITS = 4 * REGION_UNITS
 };
 #define REGION_BYTES (REGION_UNITS * HAK_UNIT_BYTES)
@@ -96,14 +97,14 @@ static void split_huge(size_t from, size_t to) {
 static void give_locked(size_t from, size_t to, unsigned advice) {
   unsigned before = advice_of(from);
   note_locked(from, to, advice);
-  bool ok = g_region.borders <= MOST_BORDERS && tell_kernel(from, to, advice, true);
+  bool ok = g_region.borders <= BORDERS_ALLOWED && tell_kernel(from, to, advice, true);
   if (!ok) note_locked(from, to, before);
 }
 
 /* Withdraws the advice of all regions of [from, to). At the bound on borders also of the regions behind, up to the next
  * plain region: then no border is added. empty: they have no pages, so no huge page needs a split. */
 static void withdraw_advice_locked(size_t from, size_t to, bool empty) {
-  if (g_region.borders + 2 > MOST_BORDERS) {
+  if (g_region.borders + 2 > BORDERS_ALLOWED) {
     while (advice_of(to) != PLAIN) to++;
   }
   for (size_t end; from < to; from = end) {

@@ -38,13 +38,13 @@ HAK_INLINE bool is_cut_before(uint32_t region, uint32_t slab) {
   return region < slab && !is_clean_locked(region, slab - region);
 }
 
-static void detach_front_locked(uint32_t region, size_t units) {
+HAK_INLINE void detach_front_locked(uint32_t region, size_t units) {
   bool clean = true;
   hak_runs_cut_at_locked(region, units, &clean);
   g_runs.detached += units * HAK_UNIT_PAGES;
 }
 
-static void attach_front_locked(const struct hak_opened *o, bool huge) {
+HAK_INLINE void attach_front_locked(const struct hak_opened *o, bool huge) {
   uint32_t slab = hak_range_entry(o->rest - 1)->head, front = slab > o->region ? slab - o->region : 0;
   if (huge) hak_state_note_zero(o->region, front);
   if (huge) hak_state_note_zero(o->rest, o->units);

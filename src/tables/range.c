@@ -186,7 +186,8 @@ static size_t step_for(size_t units) {
   step = hak_min(hak_round_up(step, FIRST_STEP_UNITS), LARGEST_STEP_UNITS);
   if (step >= REGION_UNITS) step = hak_round_up(g_range.units + step, STEP_END_UNITS) - g_range.units;
   step = hak_max(step, units);
-  return hak_max(step, hak_load(&g_range.least_step));
+  size_t part = STEP_END_UNITS / REGION_UNITS; /* one of so many regions is memory */
+  return hak_max(step, part * hak_load(&g_range.least_step));
 }
 
 bool hak_range_grow(size_t units, uint32_t *first, size_t *count) {
