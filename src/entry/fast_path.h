@@ -80,7 +80,8 @@ HAK_INLINE void hak_fast_free(void *p) {
   size_t u = ((uintptr_t)p - HAK_PEEK(&range->base)) >> HAK_UNIT_SHIFT;
   if (HAK_LIKELY(u < HAK_PEEK(&range->units))) {
     unsigned c = HAK_PEEK(&range->map[u]);
-    struct hak_context *x = HAK_STATIC_TLS ? HAK_ARCH_OF_THREAD(hak_context, HAK_PEEK(&range->context_at)) : hak_context;
+    struct hak_context *x =
+        HAK_STATIC_TLS ? HAK_ARCH_OF_THREAD(hak_context, HAK_PEEK(&range->context_at)) : hak_context;
     void **top = HAK_PEEK(&x->top[c]);
     if (HAK_LIKELY(top < HAK_PEEK(&x->ceiling[c]) && HAK_PEEK(top - 1) != p)) {
       *top = p;

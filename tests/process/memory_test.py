@@ -21,7 +21,8 @@ AGAIN_PERCENT = 1
 GRACE_PAGES = 64
 STEADY_PERCENT = 90
 # Of costs.c: 64 MiB.
-PAGES_A_ROUND = 16384
+PAGE = os.sysconf("SC_PAGESIZE")
+PAGES_A_ROUND = (64 << 20) // PAGE
 
 
 class HelperThread(ProcessCase):
@@ -363,7 +364,9 @@ class Costs(ProcessCase):
     """What comes back every 0.3 s is kept where fetching it is dear, and not where it is cheap."""
 
     def least_faults(self, page_ns: int) -> int:
-        result = run(program("costs"), HAKMEM_LAB_COST_CALL="1000", HAKMEM_LAB_COST_PAGE=str(page_ns), HAKMEM_LAB_COST_MOVE="50")
+        """page_ns: for each 4 KiB of a page."""
+        page = str(page_ns * PAGE // 4096)
+        result = run(program("costs"), HAKMEM_LAB_COST_CALL="1000", HAKMEM_LAB_COST_PAGE=page, HAKMEM_LAB_COST_MOVE="50")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return int(result.stdout)
 

@@ -40,7 +40,7 @@ class BigHuge : public Big {
     Big::SetUp();
     g_settings.huge_pages = HAK_HUGE_AUTO;
     g_settings.price = 640000;
-    g_settings.cost_page = 1000;
+    g_settings.cost_page = page() / 4096 * 1000;
     g_settings.big_cache_bytes = 0; /* no freed block serves the next */
     fake_os.populates = true;
     fake_os.look_ns = kCheap;

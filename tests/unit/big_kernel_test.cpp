@@ -9,6 +9,7 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
+#include <sys/auxv.h>
 #include <sys/resource.h>
 
 #include <cstdint>
@@ -19,6 +20,8 @@
 namespace {
 
 constexpr size_t kKiB = 1024, kMiB = kKiB * kKiB;
+
+size_t page() { return getauxval(AT_PAGESZ); }
 
 uint64_t counter(const std::string &wanted) {
   uint64_t value = 0;
@@ -44,7 +47,7 @@ void use(size_t bytes) {
 constexpr uint64_t kOnce = 60;
 
 TEST(BigKernel, BlocksThatGrowALittleEachTimeCostACallEach) {
-  for (const size_t step : {4 * kKiB, 16 * kKiB, 64 * kKiB, 256 * kKiB}) {
+  for (const size_t step : {page(), 4 * page(), 16 * page(), 64 * page()}) {
     const uint64_t before = kernel_calls(), moved = counter("big_moved");
     constexpr uint64_t kBlocks = 150;
     for (size_t i = 0; i < kBlocks; i++) use(kMiB + i * step);

@@ -35,11 +35,16 @@ static bool refused(enum fake_os_call call) {
   return n == fake_os.fail_only[call] || (from != 0 && n >= from);
 }
 
+/* What begins inside one of the machine's pages, where pages are said to be shorter, continues a mapping that was made
+ * before: that part is there. */
 static void *from_kernel(void *where, size_t bytes, int flags) {
-  void *p = mmap(where, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+  size_t inside = -(uintptr_t)where % getauxval(AT_PAGESZ), there = inside < bytes ? inside : bytes;
+  char *at = (char *)where + (where == NULL ? 0 : there), *p = at;
+  int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags;
+  if (there < bytes) p = mmap(where == NULL ? NULL : at, bytes - there, PROT_READ | PROT_WRITE, kind, -1, 0);
   if (p == MAP_FAILED) return NULL;
   fake_os.mapped_bytes += bytes;
-  return p;
+  return where == NULL ? p : p - there;
 }
 
 size_t hak_os_page_bytes(void) { return fake_os.page_bytes != 0 ? fake_os.page_bytes : getauxval(AT_PAGESZ); }

@@ -47,13 +47,17 @@ class Huge : public testing::Test {
   void SetUp() override {
     fake_os_reset();
     fake_os.huge_bytes = 2 * kMiB;
+    fake_os.page_bytes = HAK_PAGE_BYTES; /* costs are told for 512 pages */
     fake_os.look_ns = kCheap;
     hak_store(&g_settings.huge_pages, HAK_HUGE_AUTO);
     hak_store(&g_settings.price, 400000);
     hak_store(&g_settings.cost_page, 1000);
     hak_store(&g_rent.now_ms, fake_os.now_ms);
   }
-  void TearDown() override { EXPECT_STREQ(hak_inside_span_wrong(), nullptr); }
+  void TearDown() override {
+    EXPECT_STREQ(hak_inside_span_wrong(), nullptr);
+    fake_os.page_bytes = 0;
+  }
 
   /* A slab of a unit. If it begins a region, with the region's first touch; *huge: that fetched a huge page. */
   static uint32_t take_one(bool *clean, unsigned c = 1, bool *huge = nullptr) {

@@ -34,6 +34,7 @@ class Past : public testing::Test {
     fake_os_reset();
     fake_os.now_ms = 1000;
     fake_os.huge_bytes = 2 * kMiB;
+    fake_os.page_bytes = 4096; /* costs are told for 256 pages of a MiB */
     g_settings.cost_page = 1000;
   }
 

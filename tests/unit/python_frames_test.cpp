@@ -7,6 +7,7 @@
  * not here  Real interpreters: cli/tests/test_python_frames.py.
  */
 #include <gtest/gtest.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 
 #include <cstring>
@@ -347,7 +348,8 @@ TEST_P(EachVersion, NothingOfAnotherVersionInASandboxOrOutsideOfPython) {
 
 /* Memory in which each word is a pointer to it, to its end, to nothing, or a number. */
 TEST_P(EachVersion, HostileMemoryIsNoFault) {
-  constexpr size_t kWords = 4096, kPage = 4096;
+  constexpr size_t kWords = 8192; /* whole pages of any length */
+  const size_t kPage = getauxval(AT_PAGESZ);
   char *map = static_cast<char *>(mmap(nullptr, kWords * 8 + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_EQ(mprotect(map + kWords * 8, kPage, PROT_NONE), 0);
   auto *words = reinterpret_cast<uint64_t *>(map);

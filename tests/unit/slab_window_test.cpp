@@ -107,6 +107,7 @@ TEST_F(SlabWindow, ASlabWhoseEndAloneIsEmptyMayFillUp) {
 }
 
 TEST_F(SlabWindow, ASlabOfWhichPagesAreOnTheWayStaysOpen) {
+  if (hak_os_page_bytes() == HAK_UNIT_BYTES) GTEST_SKIP() << "a slab that is one page has no part to give back";
   put(0);
   meanwhile = [this] {
     put_all();

@@ -8,6 +8,7 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
+#include <sys/auxv.h>
 
 #include <atomic>
 #include <cerrno>
@@ -21,7 +22,8 @@
 
 namespace {
 
-constexpr size_t kBytes = 1024, kSlab = 65536, kSlots = kSlab / kBytes, kPage = 4096;
+constexpr size_t kBytes = 1024, kSlab = 65536, kSlots = kSlab / kBytes;
+const size_t kPage = getauxval(AT_PAGESZ);
 
 uintptr_t number(const void *p) { return reinterpret_cast<uintptr_t>(p); }
 uintptr_t slab_of(const void *p) { return number(p) / kSlab; }
