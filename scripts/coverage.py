@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""Prints the lines of src/ that tests ran, a row per layer, then the lines that none ran.
+"""Prints the lines of src/ that tests ran, a row per layer and per file below 95 percent, then the lines that none ran.
 
     scripts/coverage.py lines.json        as gcovr --json writes it
 """
@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 Lines = dict[str, dict[int, bool]]
+ASKED = 95  # percent
 
 
 def lines_of(path: Path) -> Lines:
@@ -42,6 +43,16 @@ def table(found: Lines) -> Iterator[str]:
         yield f"| {name} | {lines:,} | {run:,} | {100 * run / lines:.1f} |"
 
 
+def files_below(found: Lines) -> Iterator[str]:
+    """The files of which less than 95 percent ran, the least first."""
+    shares = {file: 100 * sum(ran.values()) / len(ran) for file, ran in found.items()}
+    low = sorted((share, file) for file, share in shares.items() if share < ASKED)
+    yield f"{len(low)} of {len(shares)} files below {ASKED}%:"
+    for share, file in low:
+        ran = found[file]
+        yield f"{file}: {sum(ran.values())} of {len(ran)}, {share:.1f}%"
+
+
 def ranges(numbers: Iterable[int]) -> str:
     """1, 2, 3, 7 as "1-3 7"."""
     parts: list[list[int]] = []
@@ -64,7 +75,7 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("coverage.py: expected one file, as gcovr --json writes it")
     found = lines_of(Path(sys.argv[1]))
-    print("\n".join([*table(found), "", *gaps(found)]))
+    print("\n".join([*table(found), "", *files_below(found), "", *gaps(found)]))
 
 
 if __name__ == "__main__":

@@ -9,19 +9,23 @@ cd "$(dirname "$0")/.."
 . scripts/lock.sh
 . scripts/venv.sh
 
-tests=${1:-'^(unit_|model|fault_|stress_|wrongfree|api_|routes|process_)'}
+tests=${1:-'^(unit_|model|fault_|stress_|wrongfree|api_|routes|unwind_|process_|secure_|cli_(crash|explain|top|profile)$)'}
 # Counted with the fault injection of tests/fault; these count instructions, calls, pages or bytes of the stack instead.
-not='^(process_(Tiny|stack|small_stack|depth|SteadyLoad|Valgrind|SystemCalls)|fault_.*_whole)'
+not='^(process_(Tiny|stack|small_stack|depth|SteadyLoad|Valgrind|SystemCalls)|fault_.*_whole|secure_(real|cuts|process|chances))'
 folder=$PWD/build/coverage
 hold coverage "coverage.sh: build/coverage"
 ensure_venv build/coverage/venv "coverage: getting gcovr" "gcovr==8.8"
 
-# Counters are atomic, as threads share them. A process that ends by a signal writes none.
+# Counters are atomic, as threads share them. A process that ends by a signal writes those of the libraries
+# (coverage_end.c), not its own.
+mkdir -p "$folder"
+cc -O1 -fPIC -Isrc -c scripts/coverage_end.c -o "$folder/end.o"
 [ -f "$folder/build/build.ninja" ] || cmake --preset release -B "$folder/build" -DHAK_WERROR=OFF \
-  -DCMAKE_C_FLAGS="--coverage -fprofile-update=atomic" -DCMAKE_SHARED_LINKER_FLAGS=--coverage \
-  -DCMAKE_EXE_LINKER_FLAGS=--coverage >"$folder/cmake.log"
-targets=()
-for group in unit model fault stress wrongfree api process; do targets+=("tests/$group/all"); done
+  -DCMAKE_C_FLAGS="--coverage -fprofile-update=atomic" -DCMAKE_EXE_LINKER_FLAGS=--coverage \
+  -DCMAKE_SHARED_LINKER_FLAGS="--coverage $folder/end.o -Wl,--wrap=hak_kernel,--wrap=hak_kernel_sigaction" \
+  >"$folder/cmake.log"
+targets=(libraries tools tests/tools/all hak_redecide hak_retune)
+for group in unit model fault stress wrongfree api unwind process secure secure_flavour; do targets+=("tests/$group/all"); done
 nice ninja -C "$folder/build" "${targets[@]}" >"$folder/build.log" || { tail -20 "$folder/build.log"; exit 1; }
 find "$folder/build" -name '*.gcda' -delete
 # A test may fail with counters in the library (a time limit, a count of instructions): its lines count all the same.
@@ -29,5 +33,6 @@ nice ctest --test-dir "$folder/build" -j2 -R "$tests" -E "$not" --output-on-fail
 tail -n 30 "$folder/tests.log" | sed -n '/tests passed/,$p'
 
 "$folder/venv/bin/gcovr" --root . --filter 'src/' --exclude-throw-branches --merge-mode-functions=merge-use-line-0 \
-  --json "$folder/lines.json" --gcov-ignore-errors=all "$folder/build/CMakeFiles" >"$folder/gcovr.log" 2>&1
+  --json "$folder/lines.json" --gcov-ignore-errors=all -j 2 --gcov-suspicious-hits-threshold 0 \
+  "$folder/build/CMakeFiles" "$folder/build/tests/unit" >"$folder/gcovr.log" 2>&1
 build/venv/bin/python scripts/coverage.py "$folder/lines.json"

@@ -66,6 +66,7 @@ LATER = (
     (("process", "unwind", "loader", "instructions"), "process_|routes|unwind|loader|instructions"),
 )
 STAGES = 3 + len(LATER)
+LIBRARIES = "libraries"
 
 
 def is_namesake(unit: str, fault: Fault) -> bool:
@@ -80,15 +81,17 @@ def stages_of(fault: Fault, programs: frozenset[str]) -> list[Stage]:
     alike = [name for name in units if is_namesake(name, fault)] or own[:1]
     stages = [Stage(tuple(f"tests/unit/unit_{name}" for name in group), f"unit_({'|'.join(group)})$")
              for group in (alike, own)]
-    later = [Stage(tuple(f"tests/{folder}/all" for folder in folders), pattern) for folders, pattern in LATER]
+    later = [Stage((LIBRARIES, *(f"tests/{folder}/all" for folder in folders)), pattern) for folders, pattern in LATER]
     return [*stages, *later, Stage(("all",), ".")]
 
 
 def targets_of(test: str) -> list[str]:
-    """A unit by its name alone; else all programs of the folders that the test's name begins with."""
+    """A unit by its name alone; else all programs of the folders that the test's name begins with, and the libraries,
+    which no program that is run with one preloaded asks for."""
     if re.fullmatch(r"unit_\w+", test):
         return [f"tests/unit/{test}"]
-    return [f"tests/{folder}/all" for folders, _ in LATER for folder in folders if test.startswith(folder)] or ["all"]
+    own = [f"tests/{folder}/all" for folders, _ in LATER for folder in folders if test.startswith(folder)]
+    return [LIBRARIES, *own] if own else ["all"]
 
 
 def stage_of_tests(regex: str) -> Stage:

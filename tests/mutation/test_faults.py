@@ -78,6 +78,15 @@ class Seeding(unittest.TestCase):
             faults.chosen(table, ["cache"])
 
 
+class Targets(unittest.TestCase):
+    def test_a_test_of_programs_has_its_libraries_built_anew(self) -> None:
+        self.assertEqual(run.stage_of_tests("unit_slab"), run.Stage(("tests/unit/unit_slab",), "(unit_slab)$"))
+        self.assertEqual(run.stage_of_tests("wrongfree").targets, ("libraries", "tests/wrongfree/all"))
+        self.assertEqual(run.stage_of_tests("soak_short").targets, ("all",))
+        late = run.stages_of(faults.read_faults()[0], frozenset({"unit_slab"}))[2:-1]
+        self.assertEqual({stage.targets[0] for stage in late}, {"libraries"})
+
+
 class Running(unittest.TestCase):
     def program(self, name: str, text: str) -> ctest.Test:
         return ctest.Test(name, (sys.executable, "-c", text), ".", {"MARK": "7"}, frozenset())
