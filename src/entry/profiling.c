@@ -56,7 +56,7 @@ static void complain_of_profile(const char *path, int error) {
 static uint64_t in_use(void) { return hak_self.in_allocator ? 0 : hak_heap_in_use(); }
 
 static int write_to(const char *path) {
-  struct hak_profile_facts facts = {hak_setting(profile_bytes), hak_os_process_id(), in_use()};
+  struct hak_profile_facts facts = {hak_samples_mean(hak_setting(profile_bytes)), hak_os_process_id(), in_use()};
   return hak_profile_write(path, &facts);
 }
 

@@ -27,10 +27,11 @@ __thread struct hak_pace hak_pace;
 
 static int64_t draw(uint64_t mean) { return mean != 0 ? (int64_t)hak_poisson_gap(&hak_pace.chance, mean) : NEVER; }
 
-static uint64_t sample_mean(void) { return hak_setting(profile) != 0 ? hak_setting(profile_bytes) : 0; }
+static uint64_t set_mean(void) { return hak_setting(profile) != 0 ? hak_setting(profile_bytes) : 0; }
 
 static void draw_sample(void) {
-  hak_pace.mean = sample_mean();
+  hak_pace.set = set_mean();
+  hak_pace.mean = hak_samples_mean(hak_pace.set);
   hak_pace.to_sample = draw(hak_pace.mean);
 }
 
@@ -41,7 +42,7 @@ static void draw_guard(void) {
 
 /* Draws anew what was set since the last draw. */
 static void heed_means(void) {
-  if (hak_pace.mean != sample_mean()) draw_sample();
+  if (hak_pace.set != set_mean()) draw_sample();
   if (hak_pace.guard_mean != hak_setting(guard_bytes)) draw_guard();
 }
 

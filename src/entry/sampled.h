@@ -38,7 +38,8 @@ struct hak_pace {
   int64_t left;      /* bytes before the next sample, guarded block or look at the settings, whichever is nearest */
   int64_t drawn;     /* left, when drawn */
   int64_t to_sample, to_guard; /* bytes from there; NEVER: not asked for */
-  uint64_t mean, guard_mean;   /* profile_bytes and guard_bytes at the last draw; 0: not asked for */
+  uint64_t set, guard_mean;    /* profile_bytes and guard_bytes at the last draw; 0: not asked for */
+  uint64_t mean;     /* of to_sample, as drawn: less than `set` for the first samples of the process */
   uint64_t chance;   /* 0: no draw yet */
   const void *frame; /* of the current call */
   const void *newest;  /* the block sampled last, and `left` then: unchanged until the next request */

@@ -16,8 +16,8 @@
 #define HAK_LAYOUT_COMES_ALONG() \
   __asm__(".pushsection .hakmem.needs, \"e\", %progbits\n.quad hak_layout\n.popsection")
 
-#define HAK_LAYOUT_VERSION 7
-#define HAK_LAYOUT_NUMBERS 129
+#define HAK_LAYOUT_VERSION 8
+#define HAK_LAYOUT_NUMBERS 130
 extern HAK_HIDDEN const uint32_t hak_layout[HAK_LAYOUT_NUMBERS];
 
 #endif

@@ -320,6 +320,12 @@ void hak_samples_end_peak(uint64_t in_use) {
   if (peak->number != 0 && in_use > peak->in_use) new_peak_locked(in_use, hak_os_now_ns());
 }
 
+uint64_t hak_samples_mean(uint64_t set) {
+  uint64_t steps = hak_load(&g_samples.taken) / HAK_DENSE_SAMPLES;
+  uint64_t mean = steps < HAK_DENSE_STEPS ? set >> (HAK_DENSE_STEPS - steps) : set;
+  return mean == 0 && set != 0 ? 1 : mean;
+}
+
 static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth,
                               uint64_t in_use) {
   struct hak_sample own = *sample;
@@ -328,6 +334,7 @@ static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *f
   own.stack = stack_locked(frames, depth);
   if (own.stack == NULL || !enter_sample_locked(&own)) return false;
   add_to(&own.stack->taken, &own);
+  hak_store(&g_samples.taken, g_samples.taken + 1);
   hak_ages_add(&own);
   hak_samples_file_count(own.stack, own.taken_ns);
   note_peak_locked(&own, in_use);

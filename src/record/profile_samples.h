@@ -9,6 +9,11 @@
  *
  *           A sample stands for `weight` blocks of its kind (base/poisson.h), so sums of weights are unbiased.
  *
+ *           The first samples are dense: 256 times the set rate, and half of that after each HAK_DENSE_SAMPLES, down
+ *           to the set rate. A program that takes little has as many samples as one that takes 256 times as much, and
+ *           each has at most 1,024 for that. A sample's weight is that of the rate at which its distance was drawn,
+ *           which what came before has settled: sums stay unbiased.
+ *
  *           At the peak: the moment of a sample at which most bytes were in use by the counters. These know nothing of
  *           the samples, and at that moment the new block, which is there for certain, stands for itself alone: so the
  *           sums of the peak are unbiased, too (a peak of the samples' own sum would be too high by chance). A new peak
@@ -36,6 +41,7 @@
 #include "os/lock.h"
 
 enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 17, HAK_BACKTRACE_HEADS = 1 << 14 };
+enum { HAK_DENSE_STEPS = 8, HAK_DENSE_SAMPLES = 128 }; /* until the set rate; of each step */
 
 struct hak_sums {
   double blocks, bytes, asked;
@@ -96,12 +102,17 @@ struct hak_samples {
   struct hak_lock lock;
   struct hak_rows *rows; /* NULL: no table yet */
   uint64_t live, stacks, frames;
+  uint64_t taken; /* samples so far, those of blocks that are free again too */
   char *arena, *arena_end; /* room for further stacks */
   struct hak_backtrace **head; /* lists by hash of the stack; NULL: no table yet */
   struct hak_samples_peak peak;
   bool whole; /* calls were sampled from the first block on: no live block is older, or from a pause */
 };
 extern HAK_HIDDEN struct hak_samples g_samples;
+
+/* [bytes] Mean distance of the next sample, if `set` is what profile_bytes says: no sample so far was drawn with a larger
+ * one, unless the setting was larger. Signal-safe. */
+uint64_t hak_samples_mean(uint64_t set);
 
 /* At start, before any block, if calls are sampled. */
 static inline void hak_samples_begin_whole(void) { g_samples.whole = true; }

@@ -40,7 +40,7 @@ struct head {
   char magic[8];
   uint32_t chunk_bytes, row_bytes, stack_bytes, image_bytes; /* sizes of records, without frames and paths */
   uint64_t pid, since_ns; /* by the wall clock */
-  uint64_t mean;          /* bytes between two samples, present setting */
+  uint64_t mean;          /* bytes between two samples, at present: no sample has a larger one */
   uint64_t sampled, lost;
   uint64_t ended;  /* 1: by exit */
   uint64_t chunks; /* chunks with a magic, at least */
@@ -199,7 +199,7 @@ static void fill_head(struct head *head) {
   head->since_ns = hak_os_wall_ns();
   head->sampled = g_table_file.sampled = hak_counter_value(HAK_COUNTER_samples);
   head->lost = g_table_file.lost = hak_counter_value(HAK_COUNTER_samples_lost);
-  head->mean = hak_setting(profile_bytes);
+  head->mean = hak_samples_mean(hak_setting(profile_bytes));
   head->chunks = 1;
   head->whole = hak_load(&g_samples.whole);
   fill_peak(head, &g_samples.peak);
@@ -360,7 +360,7 @@ void hak_samples_file_count(const struct hak_backtrace *stack, uint64_t now_ns) 
   struct stack *own = stack->kept;
   if (g_table_file.head == NULL) return;
   hak_store(&g_table_file.head->sampled, ++g_table_file.sampled);
-  g_table_file.head->mean = hak_setting(profile_bytes);
+  g_table_file.head->mean = hak_samples_mean(hak_setting(profile_bytes));
   hak_store(&g_table_file.head->last_after_ns, hak_less(now_ns, g_samples.peak.begun_ns));
   if (own != NULL) own->taken = stack->taken;
 }

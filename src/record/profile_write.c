@@ -128,12 +128,12 @@ static void put_comment(uint64_t pid) {
   write_number(COMMENT, put_string(line.text));
 }
 
-/* "hakmem: one byte in 65536 is sampled, and all figures are estimates; a place with less than 196608 bytes may ..." */
+/* "hakmem: at least one byte in 65536 is sampled, and all figures are estimates; a place with less than ..." */
 static void put_sentence(uint64_t mean) {
   struct hak_line line;
   if (mean <= 1) return;
   hak_line_start(&line);
-  hak_line_text(&line, "hakmem: one byte in ");
+  hak_line_text(&line, "hakmem: at least one byte in ");
   hak_line_dec(&line, mean);
   hak_line_text(&line, " is sampled, and all figures are estimates; a place with less than ");
   hak_line_dec(&line, 3 * mean); /* 3 * mean bytes are sampled with probability 1 - exp(-3) */

@@ -30,7 +30,7 @@
 #include <stdint.h>
 
 struct hak_profile_facts {
-  uint64_t mean; /* bytes between two samples, present setting */
+  uint64_t mean; /* bytes between two samples, at present: no sample has a larger one */
   uint64_t pid;
   uint64_t in_use; /* bytes, by the counters; 0: unknown */
 };

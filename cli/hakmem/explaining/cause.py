@@ -39,7 +39,7 @@ def setting_text(look: Look, name: str) -> str:
 
 
 def estimate_text(look: Look, size: Estimate) -> str:
-    if look.settings["profile_bytes"] <= 1:  # each block is in it
+    if look.period <= 1:  # each block is in it
         return bytes_text(size.bytes)
     text = f"≈ {bytes_text(size.bytes)} ({range_text(size.low, size.high)}), from {samples_text(size.samples)}"
     return f"{text}: a hint, no more" if size.is_hint else text

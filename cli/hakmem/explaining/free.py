@@ -47,9 +47,8 @@ def class_holders(look: Look, number: int) -> Iterator[str]:
     that lasts keeps a page that these have left."""
     each = look.heap.classes[number]
     own = [sample for sample in look.samples if sample.bytes == each.bytes]
-    period = look.settings["profile_bytes"]
-    holders = by_stack(own, period)
-    beside = freed_beside(look.taken, holders, each.bytes, period)
+    holders = by_stack(own, look.period)
+    beside = freed_beside(look.taken, holders, each.bytes, look.period)
     gone = {taken.stack for taken, _ in beside}
     for holder in sorted((one for one in holders if one.stack not in gone), key=lambda one: -one.oldest_s)[:NAMED]:
         held = f"held for {age_text(holder.oldest_s)} by {look.stack(holder.stack)}"

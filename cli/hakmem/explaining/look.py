@@ -31,7 +31,7 @@ from hakmem.reading.names import Mapping as Module
 from hakmem.reading.names import mappings_of as modules_of
 from hakmem.reading.names import demangled, name_of
 from hakmem.reading.resident import Mapping, mappings_of
-from hakmem.reading.samples import Sample, Taken, frames_of, samples_of, stacks_of
+from hakmem.reading.samples import Sample, Taken, frames_of, period_of, samples_of, stacks_of
 from hakmem.reading.table_file import Place
 from hakmem.reading.tables import Changed, Memory, Tables
 
@@ -59,6 +59,7 @@ class Look:
     policy_file: str  # "": none
     keeps_s: float  # for how long freed memory stays as at the price `speed`, by what earlier runs have shown
     limits: list[str]
+    period: int  # bytes between two samples, at present
     samples: list[Sample]
     holders: list[Holder]
     taken: list[Taken]  # by stack
@@ -183,7 +184,7 @@ def look_once(memory: Memory) -> Look:
     pages = Pages(pid, [*ranges_of(heap), *later_ranges(tables, heap.units)], mappings)
     parts = divided(memory, heap, pages, mappings, parent)
     settings, samples = settings_of(tables), samples_of(tables)
-    period = settings["profile_bytes"]
+    period = period_of(tables)
     holders = by_stack(samples, period)
     taken = sorted(stacks_of(tables), key=lambda each: -each.bytes)
     rounding = rounding_of(pages, samples, period) if samples else NOTHING
@@ -192,7 +193,7 @@ def look_once(memory: Memory) -> Look:
     return Look(
         pid, command_of(pid), time.monotonic(), *sums_of(mappings), number_in(pid, "Threads"), parent, heap, parts,
         settings, tables.policy_file(), max(0.0, tables.keeps_until_ms() / 1000 - time.monotonic()), limits_of(pid),
-        samples, holders, taken,
+        period, samples, holders, taken,
         {stack: frames_of(tables, stack) for stack in told_stacks(heap, parts, samples, holders, taken)},
         {number: tables.site(number) for number in parts.sites}, rounding, unused,
         modules_of(memory.maps, root_of(pid)),

@@ -121,7 +121,8 @@ def told(profile: Any, moment: Moment = NOW) -> Optional[list[Evidence]]:
 
 
 def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
-    """As if all blocks were alike. A request of n bytes is counted as n + 16."""
+    """As if all blocks were alike, and sampled at this rate: the first ones were at a denser one, so the range is wider than
+    need be, and what was seen is not known. A request of n bytes is counted as n + 16."""
     if not blocks or not size:
         return NOTHING
     if blocks < FEW:
@@ -161,10 +162,10 @@ def evidence_of(profile: Any, moment: Moment = NOW) -> list[Evidence]:
     space, objects, asked = at[moment.space], at[moment.objects], at.get(moment.asked, at[moment.space])
     if (found := scaled_evidence(profile, moment)) is not None:
         return found
-    return told(profile, moment) or [
-        by_means(sample.value[space], sample.value[objects], sample.value[asked], profile.period)
-        for sample in profile.sample
-    ]
+    if (found := told(profile, moment)) is not None:
+        return found
+    means = (by_means(sample.value[space], sample.value[objects], sample.value[asked], profile.period) for sample in profile.sample)
+    return [each._replace(seen=0) for each in means] if moment in (EVER, BRIEF) else list(means)
 
 
 def unscaled_head(moment: Moment) -> str:
@@ -302,6 +303,6 @@ def sampling_lines(profile: Any) -> Iterator[str]:
     """What the marks mean. Nothing where all is exact."""
     if is_sampled(profile):
         least = bytes_text(PERIODS_SEEN * profile.period)
-        yield (f"one byte in {bytes_text(profile.period)} is sampled: ≈ is an estimate, its range has the truth 19 times in "
-               "20;")
+        yield (f"one byte in {bytes_text(profile.period)} is sampled, of the first ones more: ≈ is an estimate, its range has "
+               "the truth 19 times in 20;")
         yield f"a place with less than {least} may go unseen (at that size it is seen 19 times in 20)"

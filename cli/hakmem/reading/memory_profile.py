@@ -18,7 +18,7 @@ from hakmem.base.exit import printable
 from hakmem.reading.living import gone, refuse_if_gone
 from hakmem.reading.memory_page import counters_of, page_from
 from hakmem.reading.pprof import Profile
-from hakmem.reading.samples import place_at, samples_of, stacks_of
+from hakmem.reading.samples import period_of, place_at, samples_of, stacks_of
 from hakmem.reading.table_file import IMAGES_MOST, PLACE_FRAME, TYPES_NOW, Builder, Damaged, Facts, Image, PLACES_MOST, Place, Stack, Table, lost_rows, sums
 from hakmem.reading.tables import Area, Changed, Memory, Tables, notes_of
 
@@ -109,7 +109,7 @@ def table_in(tables: Tables, since: Mark) -> Table:
     stacks = stacks_in(tables, since)
     (sampled, lost), in_use = counted(tables), page_from(tables).value("in_use")
     facts = Facts(**dict.fromkeys(Facts._fields, 0) | {
-        "pid": tables.memory.pid, "since_ns": since.wall_ns, "mean": tables.setting("profile_bytes"),
+        "pid": tables.memory.pid, "since_ns": since.wall_ns, "mean": period_of(tables),
         "sampled": max(0, sampled - since.sampled), "lost": max(0, lost - since.lost), "program": program, "in_use": in_use,
     })
     rows = [(each.address, each.bytes, each.asked, each.weight, stacks[each.stack][0])

@@ -16,6 +16,7 @@ from hakmem.reading.tables import Changed, Tables, linked
 FRAMES_MOST = 32  # of a stack, innermost first
 AT_ONCE = 1 << 12  # rows
 ROWS_MOST = 1 << 22  # what says more is no table
+DENSE_STEPS, DENSE_SAMPLES = 8, 128  # src/record/profile_samples.h
 
 
 class Sample(NamedTuple):
@@ -48,6 +49,16 @@ def samples_of(tables: Tables) -> list[Sample]:
         if address and stack and weight >= 1:
             found.append(Sample(address, size, asked, weight, taken_ns, stack))
     return found
+
+
+def thinned(period: int, taken: int) -> int:
+    """Bytes between two samples after so many, if `period` is set: the first ones are dense."""
+    return max(min(period, 1), period >> max(0, DENSE_STEPS - taken // DENSE_SAMPLES))
+
+
+def period_of(tables: Tables) -> int:
+    """Bytes between two samples, at present: no sample has more, unless the setting had."""
+    return thinned(tables.setting("profile_bytes"), tables.field(tables.at["table"], "table_taken"))
 
 
 class Taken(NamedTuple):

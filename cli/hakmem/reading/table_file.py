@@ -349,7 +349,7 @@ class Builder:
         )
         self.comment(text)
         if facts.mean > 1:
-            self.comment(f"hakmem: one byte in {facts.mean} is sampled, and all figures are estimates; a place with "
+            self.comment(f"hakmem: at least one byte in {facts.mean} is sampled, and all figures are estimates; a place with "
                          f"less than {PERIODS_SEEN * facts.mean} bytes may go unseen")
         if facts.in_use:
             self.comment(f"hakmem: bytes in use, counted: {facts.in_use}")

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from hakmem.base.errors import Refusal
 from hakmem.reading.living import gone, maps_of, refuse_if_gone, why_forbidden
 
-VERSION = 7
+VERSION = 8
 OWNER = b"HAKMEM\0"
 # In the order of src/observe/layout.def.
 NAMES = tuple(
@@ -29,7 +29,7 @@ NAMES = tuple(
     table_capacity table_slots slot_stride slot_address slot_facts slot_origin piece_stride piece_address piece_bytes
     piece_site site_stride site_address registry_first context_next context_in_use context_slots context_top
     context_emptied context_bytes depot_stride depot_shift depot_tag_bits pack_next pack_count pack_blocks table_rows
-    table_head heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
+    table_head table_taken heads rows_mask rows_row sample_stride sample_address sample_bytes sample_asked sample_weight
     sample_taken_ns sample_stack stack_next stack_taken stack_depth stack_frame place_line place_name place_file
     place_text chunk_before chunk_bytes price huge_pages soft_limit hard_limit background_thread process_cache_bytes
     big_cache_bytes site_all_sizes profile profile_bytes mode policy_file keeps_until_ms counters counter_name

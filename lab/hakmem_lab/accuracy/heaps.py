@@ -2,7 +2,8 @@
 """Heaps whose truth is known, and profiles of them.
 
     live bytes, by place -> numbers of blocks by size: kept through, freed since the mark, new since it, temporary, others
-    numbers of blocks    -> how many of them are sampled (binomial: each block by itself, with p = 1 - exp(-(n + 16) / period))
+    numbers of blocks    -> slices, in any order: the first samples are dense
+    slices               -> how many of them are sampled (binomial: each block by itself, with p = 1 - exp(-(n + 16) / period))
     samples              -> a table of samples, read as hakmem.reading.table_file reads one
 
 No block is allocated, so a heap of 10 GiB takes the time of one of 1 MiB.
@@ -16,9 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from numpy import array
 from numpy.random import Generator
 
 from hakmem.reading.pprof import Profile
+from hakmem.reading.samples import DENSE_SAMPLES, DENSE_STEPS, thinned
 from hakmem.reading.table_file import AtPeak, Builder, Facts, Stack, Table
 
 MAIN, SERVICES = 1, 4  # functions, by their numbers: main, and those that it calls; then a place each
@@ -32,6 +35,7 @@ STATES = ("kept", "gone", "new", "brief", "past")
 NOW, MARK, EVER, BRIEF = ("kept", "new"), ("kept", "gone"), STATES, ("brief",)
 GONE, NEW, BRIEF_TIMES, PAST = 0.6, 0.3, 1.5, 0.7  # of what is kept
 DURATION_NS = 10 ** 10
+SLICE = 16  # samples, in the mean
 
 
 class Blocks(NamedTuple):
@@ -44,10 +48,11 @@ class Blocks(NamedTuple):
 
 
 class Found(NamedTuple):
-    """How many of these blocks were sampled."""
+    """How many of these blocks were sampled at this rate."""
 
     blocks: Blocks
     samples: int
+    period: int
 
 
 def blocks_of(live: int) -> list[Blocks]:
@@ -68,7 +73,17 @@ def chance_of(size: int, period: int) -> float:
 
 
 def sampled(blocks: list[Blocks], period: int, chance: Generator) -> list[Found]:
-    return [Found(each, int(chance.binomial(each.count, chance_of(each.size, period)))) for each in blocks]
+    """Asked for in any order, a slice after the other: what was sampled so far says at which rate the next one is."""
+    left, found, taken = array([each.count for each in blocks]), [], 0
+    while left.any():
+        rate = thinned(period, taken)
+        chances = array([chance_of(each.size, rate) for each in blocks])
+        dense = taken < DENSE_STEPS * DENSE_SAMPLES
+        now = chance.binomial(left, min(1.0, SLICE / (left * chances).sum())) if dense else left
+        counts = chance.binomial(now, chances)
+        found += [Found(each, int(count), rate) for each, count in zip(blocks, counts) if count]
+        left, taken = left - now, taken + int(counts.sum())
+    return found
 
 
 def function_of(place: int) -> int:
@@ -90,8 +105,8 @@ class Sums:
     seen: int = 0
     variance: float = 0.0
 
-    def add(self, found: Found, period: int) -> None:
-        size, weight = found.blocks.size, 1 / chance_of(found.blocks.size, period)
+    def add(self, found: Found) -> None:
+        size, weight = found.blocks.size, 1 / chance_of(found.blocks.size, found.period)
         self.blocks += found.samples * weight
         self.bytes += found.samples * weight * size
         self.samples += found.samples
@@ -99,11 +114,11 @@ class Sums:
         self.variance += found.samples * (weight - 1) * weight * size * size
 
 
-def sums_of(found: list[Found], place: int, states: tuple[str, ...], period: int) -> Sums:
+def sums_of(found: list[Found], place: int, states: tuple[str, ...]) -> Sums:
     sums = Sums()
     for each in found:
         if each.blocks.place == place and each.blocks.state in states:
-            sums.add(each, period)
+            sums.add(each)
     return sums
 
 
@@ -113,12 +128,13 @@ def truth_of(blocks: list[Blocks], states: tuple[str, ...], places: Collection[i
 
 def profile_of(blocks: list[Blocks], found: list[Found], states: tuple[str, ...], period: int) -> Any:
     """As hakmem exec --profile would leave it. The peak is the mark."""
+    taken = sum(each.samples for each in found)
     table = Table(Facts(
-        1, 0, period, sum(each.samples for each in found), 0, 1, 1, "made", truth_of(blocks, states), 1, truth_of(blocks, MARK),
+        1, 0, thinned(period, taken), taken, 0, 1, 1, "made", truth_of(blocks, states), 1, truth_of(blocks, MARK),
         DURATION_NS, DURATION_NS, 1, 0,
     ))
     for place in range(len(SIZES)):
-        live, ever, brief, peak = (sums_of(found, place, each, period) for each in (states, EVER, BRIEF, MARK))
+        live, ever, brief, peak = (sums_of(found, place, each) for each in (states, EVER, BRIEF, MARK))
         if ever.samples:
             stored = AtPeak(peak.blocks, peak.bytes, peak.samples, peak.seen, peak.variance, 1)
             table.stacks[place + 1] = Stack(
