@@ -47,7 +47,7 @@ void use(size_t bytes) {
 constexpr uint64_t kOnce = 60;
 
 TEST(BigKernel, BlocksThatGrowALittleEachTimeCostACallEach) {
-  for (const size_t step : {page(), 4 * page(), 16 * page(), 64 * page()}) {
+  for (const size_t step : {page(), 4 * page(), 64 * kKiB, 256 * kKiB}) {
     const uint64_t before = kernel_calls(), moved = counter("big_moved");
     constexpr uint64_t kBlocks = 150;
     for (size_t i = 0; i < kBlocks; i++) use(kMiB + i * step);
