@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 . scripts/lock.sh
 . scripts/venv.sh
 
-tests=${1:-'^(unit_|model|fault_|stress_|wrongfree|api_|routes|unwind_|process_|secure_|cli_(crash|explain|top|profile)$)'}
+tests=${1:-'^(unit_|model|fault_|stress_|wrongfree|api_|routes|unwind_|process_|secure_|cli_(ask|ask_samples|crash|explain|profile|stop|top|trace)$)'}
 # Counted with the fault injection of tests/fault; these count instructions, calls, pages or bytes of the stack instead.
 not='^(process_(Tiny|stack|small_stack|depth|SteadyLoad|Valgrind|SystemCalls)|fault_.*_whole|secure_(real|cuts|process|chances))'
 folder=$PWD/build/coverage

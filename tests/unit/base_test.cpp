@@ -12,6 +12,7 @@
 #include <string>
 
 extern "C" {
+#include "base/arms.h"
 #include "base/bits.h"
 #include "base/edits.h"
 #include "base/fmt.h"
@@ -35,6 +36,16 @@ TEST(Bits, PowersOfTwo) {
 }
 
 int sign(int n) { return (n > 0) - (n < 0); }
+
+TEST(Arms, SlackGrowsByTheCode) {
+  uint64_t before = 0;
+  EXPECT_EQ(hak_arm_slack(1), 0u);
+  for (unsigned code = 2; code <= HAK_ARM_SLACKS; code++) {
+    EXPECT_GT(hak_arm_slack(code), before) << code;
+    before = hak_arm_slack(code);
+  }
+  EXPECT_EQ(before, 42u);
+}
 
 TEST(Text, AsLibcsFunctionsOfTheseNames) {
   static const char *const kTexts[] = {"", "a", "b", "ab", "abc", "abab", "bab", "\xff", "a\xff", "a,b,c", "/a/b"};

@@ -228,6 +228,24 @@ TEST_F(Big, WhatMayNeitherGoNorBeEmptiedIsKept) {
   EXPECT_EQ(hak_big_trim(0), 2 * kMiB);
 }
 
+/* The next table of that length is the same memory: a block of the past must not stand in it. */
+TEST_F(Big, AReplacedTableWhosePagesStayIsEmpty) {
+  fake_os_refuse(FAKE_PURGE);
+  g_settings.big_cache_bytes = 0;
+  const uint64_t made = hak_inside_big_made();
+  for (size_t round = 0; hak_inside_big_made() < made + 10; round++) {
+    const size_t bytes = kMiB + round * 16 * page();
+    std::vector<char *> many;
+    for (int i = 0; i < 500; i++) many.push_back(alloc(bytes));
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr);
+    for (char *p : many) EXPECT_EQ(hak_big_bytes(p), bytes);
+    for (char *p : many) hak_big_free(p);
+    for (char *p : many) EXPECT_EQ(hak_big_bytes(p), 0u);
+    ASSERT_STREQ(hak_inside_big_wrong(), nullptr);
+    ASSERT_LT(round, 200u) << "no table was replaced";
+  }
+}
+
 /* ---- where an address lies ---- */
 
 TEST_F(Big, AnyAddressOfABlockFindsIt) {
