@@ -110,8 +110,8 @@ struct hak_samples {
 };
 extern HAK_HIDDEN struct hak_samples g_samples;
 
-/* [bytes] Mean distance of the next sample, if `set` is what profile_bytes says: no sample so far was drawn with a larger
- * one, unless the setting was larger. Signal-safe. */
+/* [bytes] Mean distance of the next sample, if `set` is what profile_bytes says: no sample so far was drawn with a
+ * larger one, unless the setting was larger. Signal-safe. */
 uint64_t hak_samples_mean(uint64_t set);
 
 /* At start, before any block, if calls are sampled. */

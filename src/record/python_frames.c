@@ -216,8 +216,8 @@ static int32_t line_step(struct table *table, unsigned kind) {
   return (value & 1) != 0 ? -(int32_t)(value >> 1) : (int32_t)(value >> 1);
 }
 
-/* The line of the instruction number `index`. Only the first byte of an entry has bit 7 set: kind, instructions - 1. Most
- * kinds have one or two bytes of columns behind it, which are passed over. */
+/* The line of the instruction number `index`. Only the first byte of an entry has bit 7 set: kind, instructions - 1.
+ * Most kinds have one or two bytes of columns behind it, which are passed over. */
 static uint32_t line_in(struct table table, uint32_t line, uint64_t index) {
   static const uint8_t columns[] HAK_RARE_CONSTANT = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 0, 0};
   enum { FIRST = 0x80, KIND_SHIFT = 3, KIND = 15, LENGTH = 7, NO_LINE = 15 };
