@@ -167,7 +167,8 @@ class Profiled(Scratch):
     def test_a_small_program_is_sampled_densely(self) -> None:
         """With the library's own rate a megabyte would be two samples, and its range three times as wide as it is."""
         code = "import ctypes\nc = ctypes.CDLL(None)\nfor _ in range(1000): c.malloc(1000)\n"
-        ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", "--set", "profile_bytes=512K", "--", PYTHON, "-S", "-c", code)
+        options = (f"--profile={self.folder / 'x'}", "--set", "profile_bytes=512K")
+        ended = hakmem("exec", *AT_BUILD, *options, "--", PYTHON, "-S", "-c", code)
         self.assertIn("at least one byte in ", ended.stderr)
         profile = read(self.folder / "x")
         size = sum(sample.value[3] for sample in profile.sample)
