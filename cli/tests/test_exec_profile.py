@@ -129,7 +129,7 @@ class Profiled(Scratch):
         self.assert_leak_is_named(self.profiled("./text", ends=3).stderr)
         ended = self.profiled("/bin/true", options=("--profile=none.pb.gz", "--set", "profile_bytes=1T"))
         self.assertRegex(ended.stderr, r"\Ahakmem exec: /bin/true exited with 0\n  heap profile none\.pb\.gz: ([\d.]+ (Ki)?B in use at exit, )?"
-                         r"likely less than 3072 GiB ever; one byte in 1024 GiB is sampled, more with [^\n]*\n\Z")
+                         r"likely less than 12.0 GiB ever; at least one byte in 4.0 GiB is sampled, more with [^\n]*\n\Z")
         self.assertEqual(len(read(self.folder / "none.pb.gz").sample), 0)
 
     def test_a_program_that_only_starts_others_has_one_line(self) -> None:
@@ -141,7 +141,7 @@ class Profiled(Scratch):
         ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", "--", bwrap, *inside)
         *_, exited, profile = ended.stderr.splitlines()
         self.assertEqual((ended.returncode, exited), (0, f"hakmem exec: {bwrap} exited with 0"))
-        self.assertRegex(profile, r"\A  heap profile .*/x: [\d.]+ (Ki)?B in use at exit, .* ever; one byte in 64\.0 KiB is sampled")
+        self.assertRegex(profile, r"\A  heap profile .*/x: [\d.]+ (Ki)?B in use at exit, .* ever; at least one byte in [\d.]+ (Ki)?B is sampled")
         self.assertLessEqual(len(ended.stderr.splitlines()), 3)
 
     def test_what_little_leaks_is_never_told_as_nothing(self) -> None:
@@ -156,18 +156,30 @@ class Profiled(Scratch):
             truth = int(counted.split("(")[1].split(" ")[0].replace(",", ""))
             self.assertGreater(truth, 1000 * blocks)
             self.assertNotIn(" 0 B in ", ended.stderr)
-            self.assertIn("one byte in 64.0 KiB is sampled: ", ended.stderr)
-            self.assertIn("with less than 192 KiB may go unseen", ended.stderr)
             profile = read(self.folder / "x")
+            self.assertIn(f"one byte in {bytes_text(profile.period)} is sampled: ", ended.stderr)
+            self.assertIn(f"with less than {bytes_text(3 * profile.period)} may go unseen", ended.stderr)
             low, high = range_of(sum(s.value[3] for s in profile.sample), sum_of(evidence_of(profile)), profile.period)
             self.assertIn(size.findall(bytes_text(high))[0], live)
             runs, inside = runs + 1, inside + (low * 0.99 <= truth <= high * 1.01)
         self.assertGreaterEqual(inside, runs - 2)
 
+    def test_a_small_program_is_sampled_densely(self) -> None:
+        """With the library's own rate a megabyte would be two samples, and its range three times as wide as it is."""
+        code = "import ctypes\nc = ctypes.CDLL(None)\nfor _ in range(1000): c.malloc(1000)\n"
+        options = (f"--profile={self.folder / 'x'}", "--set", "profile_bytes=512K")
+        ended = hakmem("exec", *AT_BUILD, *options, "--", PYTHON, "-S", "-c", code)
+        self.assertIn("at least one byte in ", ended.stderr)
+        profile = read(self.folder / "x")
+        size = sum(sample.value[3] for sample in profile.sample)
+        low, high = range_of(size, sum_of(evidence_of(profile)), profile.period)
+        self.assertGreater(sum(each.samples for each in evidence_of(profile)), 60)
+        self.assertLess((high - low) / size, 0.8)
+
     def test_the_callers_own_period_stays(self) -> None:
+        """The first samples, and `true` has no others, are 256 times as dense."""
         for options, variables, said in (
-            ((), {}, "64.0 KiB"), (("--set", "profile_bytes=4096"), {}, "4.0 KiB"),
-            ((), {"HAKMEM_PROFILE_BYTES": "1M"}, "1.0 MiB"),
+            ((), {}, "256 B"), (("--set", "profile_bytes=4096"), {}, "16 B"), ((), {"HAKMEM_PROFILE_BYTES": "1M"}, "4.0 KiB"),
         ):
             ended = hakmem("exec", *AT_BUILD, f"--profile={self.folder / 'x'}", *options, "--", "true", **variables)
             self.assertIn(f"one byte in {said} is sampled", ended.stderr)

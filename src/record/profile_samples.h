@@ -11,7 +11,7 @@
  *
  *           The first samples are dense: 256 times the set rate, and half of that after each HAK_DENSE_SAMPLES, down
  *           to the set rate. A program that takes little has as many samples as one that takes 256 times as much, and
- *           each has at most 1,024 for that. A sample's weight is that of the rate at which its distance was drawn,
+ *           each has at most 512 for that. A sample's weight is that of the rate at which its distance was drawn,
  *           which what came before has settled: sums stay unbiased.
  *
  *           At the peak: the moment of a sample at which most bytes were in use by the counters. These know nothing of
@@ -41,7 +41,7 @@
 #include "os/lock.h"
 
 enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 17, HAK_BACKTRACE_HEADS = 1 << 14 };
-enum { HAK_DENSE_STEPS = 8, HAK_DENSE_SAMPLES = 128 }; /* until the set rate; of each step */
+enum { HAK_DENSE_STEPS = 8, HAK_DENSE_SAMPLES = 64 }; /* until the set rate; of each step */
 
 struct hak_sums {
   double blocks, bytes, asked;

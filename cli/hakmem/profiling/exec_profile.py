@@ -42,6 +42,7 @@ STACKS, FRAMES = 5, 8
 OTHERS = 16  # processes
 NAME_BYTES = 200  # of 255: two numbers and what the file is come after it
 LITTLE = 16
+LITTLE_PERIOD = 1 << 16  # bytes: of what is taken by less, a program that starts others has no more to tell
 TEMPORARY_TOLD = 4  # blocks freed at once have a row where they are one in so many of all bytes
 PEAK_TOLD = 2  # its stacks are told where it is so many times what is live
 
@@ -97,7 +98,7 @@ def is_temporary(profile: Any) -> bool:
 
 def is_little(profile: Any) -> bool:
     """Nearly all is gone, and all that there ever was is less than what may go unseen: as of a program that starts others."""
-    in_use, period = counted_in_use(profile), profile.period
+    in_use, period = counted_in_use(profile), max(profile.period, LITTLE_PERIOD)
     is_gone = LITTLE * in_use < period if in_use is not None else not profile.sample
     return is_sampled(profile) and is_gone and live(profile, EVER) < PERIODS_SEEN * period
 
@@ -106,7 +107,7 @@ def little_text(profile: Any) -> str:
     ever = size_about(live(profile, EVER), whole_evidence(profile, EVER), profile.period)
     in_use = counted_in_use(profile)
     counted = f"{bytes_text(in_use)} in use at exit, " if in_use is not None else ""
-    return (f"{counted}{ever} ever; one byte in {bytes_text(profile.period)} "
+    return (f"{counted}{ever} ever; at least one byte in {bytes_text(profile.period)} "
             "is sampled, more with --set profile_bytes=4096, or 1: each block")
 
 

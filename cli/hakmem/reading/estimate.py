@@ -303,6 +303,6 @@ def sampling_lines(profile: Any) -> Iterator[str]:
     """What the marks mean. Nothing where all is exact."""
     if is_sampled(profile):
         least = bytes_text(PERIODS_SEEN * profile.period)
-        yield (f"one byte in {bytes_text(profile.period)} is sampled, of the first ones more: ≈ is an estimate, its range has "
-               "the truth 19 times in 20;")
+        yield (f"at least one byte in {bytes_text(profile.period)} is sampled: ≈ is an estimate, its range has the truth 19 "
+               "times in 20;")
         yield f"a place with less than {least} may go unseen (at that size it is seen 19 times in 20)"

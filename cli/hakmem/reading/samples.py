@@ -16,7 +16,7 @@ from hakmem.reading.tables import Changed, Tables, linked
 FRAMES_MOST = 32  # of a stack, innermost first
 AT_ONCE = 1 << 12  # rows
 ROWS_MOST = 1 << 22  # what says more is no table
-DENSE_STEPS, DENSE_SAMPLES = 8, 128  # src/record/profile_samples.h
+DENSE_STEPS, DENSE_SAMPLES = 8, 64  # src/record/profile_samples.h
 
 
 class Sample(NamedTuple):
