@@ -46,9 +46,10 @@ static void heed_means(void) {
   if (hak_pace.guard_mean != hak_setting(guard_bytes)) draw_guard();
 }
 
-/* The settings are looked at again after LOOK bytes, however far the next sample is. */
+/* The settings are looked at again after LOOK bytes, however far the next sample is. Readers of a profile are told that
+ * not much more than a few means may go unseen, so LOOK is no more than the least mean that a new setting begins with. */
 static void set_left(void) {
-  enum { LOOK = 256 << 10 };
+  enum { LOOK = HAK_DENSE_LEAST };
   int64_t next = hak_pace.to_sample < hak_pace.to_guard ? hak_pace.to_sample : hak_pace.to_guard;
   hak_pace.left = hak_pace.drawn = (next < LOOK ? next : LOOK) - 1; /* the request with that byte leaves less than 0 */
 }

@@ -323,7 +323,7 @@ void hak_samples_end_peak(uint64_t in_use) {
 uint64_t hak_samples_mean(uint64_t set) {
   uint64_t steps = hak_load(&g_samples.taken) / HAK_DENSE_SAMPLES;
   uint64_t mean = steps < HAK_DENSE_STEPS ? set >> (HAK_DENSE_STEPS - steps) : set;
-  return mean == 0 && set != 0 ? 1 : mean;
+  return hak_max(mean, hak_min(set, HAK_DENSE_LEAST));
 }
 
 static bool add_sample_locked(const struct hak_sample *sample, const uint64_t *frames, unsigned depth,

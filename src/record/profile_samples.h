@@ -9,8 +9,8 @@
  *
  *           A sample stands for `weight` blocks of its kind (base/poisson.h), so sums of weights are unbiased.
  *
- *           The first samples are dense: 256 times the set rate, and half of that after each HAK_DENSE_SAMPLES, down
- *           to the set rate. A program that takes little has as many samples as one that takes 256 times as much, and
+ *           The first samples are dense: 256 times the set rate (one in HAK_DENSE_LEAST bytes at most), and half of
+ *           that after each HAK_DENSE_SAMPLES, down to the set rate. A program that takes little has as many samples as one that takes 256 times as much, and
  *           each has at most 512 for that. A sample's weight is that of the rate at which its distance was drawn,
  *           which what came before has settled: sums stay unbiased.
  *
@@ -42,6 +42,7 @@
 
 enum { HAK_SAMPLES_MOST = 1 << 20, HAK_BACKTRACES_MOST = 1 << 17, HAK_BACKTRACE_HEADS = 1 << 14 };
 enum { HAK_DENSE_STEPS = 8, HAK_DENSE_SAMPLES = 64 }; /* until the set rate; of each step */
+enum { HAK_DENSE_LEAST = 2048 }; /* [bytes] no dense sample's mean is less: threads look at the settings so often */
 
 struct hak_sums {
   double blocks, bytes, asked;

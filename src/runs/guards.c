@@ -13,10 +13,16 @@
 enum {
   REGION_UNITS = HAK_REGION_UNITS,
   STRIDE = 2 * REGION_UNITS, /* units from region to region */
-  UNMAPPED_MOST = 8192       /* guards: the heap's first 16 GiB */
+  UNMAPPED = 16384,          /* guards: the heap's first 32 GiB */
+  SPARSE = 8                 /* then one in so many, for as much heap again */
 };
 
-static HAK_RARE uint32_t g_guards_unmapped; /* each splits a mapping in two */
+/* An unmapped guard splits a mapping in two, and a process may have some 65,000 mappings; a mapping of more than all
+ * memory is one that fork refuses to copy. */
+static bool is_unmapped(uint32_t unit) {
+  uint32_t number = unit / STRIDE;
+  return number < UNMAPPED || (number % SPARSE == 0 && number < 2 * UNMAPPED);
+}
 
 /* The first unit of a guard, from `unit` on. */
 static uint32_t guard_from(size_t unit) { return (uint32_t)hak_round_up(unit + REGION_UNITS, STRIDE) - REGION_UNITS; }
@@ -39,8 +45,7 @@ static size_t growth_for(size_t units) {
 static void make_guard_locked(uint32_t unit, uint32_t end) {
   size_t bytes = (size_t)(end - unit) << HAK_UNIT_SHIFT;
   void *p = hak_range_address(unit);
-  if (g_guards_unmapped < UNMAPPED_MOST && hak_os_unmap(p, bytes)) g_guards_unmapped++;
-  else hak_os_guard(p, bytes);
+  if (!is_unmapped(unit) || !hak_os_unmap(p, bytes)) hak_os_guard(p, bytes);
   hak_store(&g_range.mapped, g_range.mapped - bytes);
 }
 

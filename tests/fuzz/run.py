@@ -44,13 +44,16 @@ class BadInput(Exception):
     """What cannot be run; its text is one line."""
 
 
+MOST = 10 ** 9  # hours, seconds or runs
+
+
 def positive_number(name: str, text: str, kind: Callable[[str], Number]) -> Number:
-    """A finite number above 0."""
+    """A number above 0, at most MOST."""
     try:
         number = kind(text)
     except ValueError:
         number = kind("0")
-    if not 0 < number < float("inf"):
+    if not 0 < number <= MOST:
         raise BadInput(f"{name} is a {'whole ' if kind is int else ''}number above 0, not '{text}'")
     return number
 
@@ -74,7 +77,11 @@ def run(program: Path, kind: str, length: list[str], found: Path) -> int:
         (found / f"seed-{number}").write_bytes(SEEDS[kind](random.Random(number)))
     folders = [found, *([HERE / "corpus" / kind] if (HERE / "corpus" / kind).is_dir() else [])]
     options = [*OPTIONS, f"-max_len={LONGEST.get(kind, 2048)}", f"-artifact_prefix={program.parent}/{kind}-"]
-    return subprocess.run([program, *options, *length, *folders], env=os.environ | ENVIRONMENT, check=False).returncode
+    command = [program, *options, *length, *folders]
+    try:
+        return subprocess.run(command, env=os.environ | ENVIRONMENT, check=False).returncode
+    except OSError as error:
+        raise BadInput(f"{program} cannot be started: {error.strerror}") from error
 
 
 def run_once(program: Path, kind: str) -> int:

@@ -35,7 +35,7 @@ class WrongUse(unittest.TestCase):
     def test_hours(self) -> None:
         for kind in KINDS:
             self.program(kind)
-        for hours in ("", "a day", "0", "-1", "nan", "inf"):
+        for hours in ("", "a day", "0", "-1", "nan", "inf", "1e308"):
             with self.subTest(hours=hours):
                 self.refused(f"HOURS is a number above 0, not '{hours}'", "all", self.folder, hours)
 
@@ -52,6 +52,11 @@ class WrongUse(unittest.TestCase):
         self.refused("no kind event: the kinds are " + ", ".join(KINDS), program, "event")
         self.refused("FUZZ_SECONDS is a whole number above 0, not '1.5'", program, "events", FUZZ_SECONDS="1.5")
         self.refused("FUZZ_RUNS is a whole number above 0, not 'all'", program, "events", FUZZ_RUNS="all")
+
+    def test_a_file_that_is_no_program(self) -> None:
+        program = self.program("events")
+        program.write_text("fuzz")
+        self.refused(f"{program} cannot be started: Exec format error", program, "events")
 
     def test_words(self) -> None:
         for words in ((), ("all",), ("a", "b", "c")):

@@ -315,7 +315,7 @@ class Reading(Folder):
             in_use, samples, ever, more, *_ = self.texts("#sites tbody tr:first-child .range")
             self.assertRegex(in_use, r"^\d+( KiB)? to [\d.]+ [KM]iB$")
             self.assertEqual((samples, ever, more), ("9 samples: a hint", "600 KiB to 1.6 MiB", "15 samples"))
-            self.assertRegex(self.text("#sampling"), "^One byte in 64.0 KiB is sampled: .* less than 192 KiB may go unseen")
+            self.assertRegex(self.text("#sampling"), "^At least one byte in 64.0 KiB is sampled: .* less than 192 KiB may go unseen")
             self.assertLessEqual(self.browser.value("document.documentElement.scrollWidth"), size[0])
         profile.sample[0].value[:2] = [0, 0]
         self.page_of(data_of(profile))

@@ -229,6 +229,16 @@ TEST(Profile, OffAgainTheFastPathIsBack) {
   EXPECT_EQ(hak_context->ceiling[c], hak_context->slots[c] + hak_context->capacity[c]);
 }
 
+/* A thread that draws guarded blocks looks at the settings after as many bytes as the densest sampling skips. */
+TEST(Profile, AThreadThatDrawsGuardedBlocksSamplesAtOnce) {
+  enum { TAKEN = 60 << 10, BYTES = 200 };
+  ASSERT_EQ(hak_set("guard_bytes", "64G"), 0);
+  for (int i = 0; i < 2000; i++) hak_free(hak_malloc(BYTES));
+  ASSERT_EQ(hak_profile_start(0), 0);
+  for (size_t taken = 0; taken < TAKEN; taken += BYTES) ASSERT_NE(hak_malloc(BYTES), nullptr);
+  EXPECT_GT(sampled().bytes, TAKEN / 4);
+}
+
 TEST(Profile, AChildHasItsParentsSamples) {
   ASSERT_EQ(hak_profile_start(1), 0);
   Heap heap(100);

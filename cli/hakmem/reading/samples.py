@@ -16,7 +16,7 @@ from hakmem.reading.tables import Changed, Tables, linked
 FRAMES_MOST = 32  # of a stack, innermost first
 AT_ONCE = 1 << 12  # rows
 ROWS_MOST = 1 << 22  # what says more is no table
-DENSE_STEPS, DENSE_SAMPLES = 8, 64  # src/record/profile_samples.h
+DENSE_STEPS, DENSE_SAMPLES, DENSE_LEAST = 8, 64, 2048  # src/record/profile_samples.h
 
 
 class Sample(NamedTuple):
@@ -53,7 +53,7 @@ def samples_of(tables: Tables) -> list[Sample]:
 
 def thinned(period: int, taken: int) -> int:
     """Bytes between two samples after so many, if `period` is set: the first ones are dense."""
-    return max(min(period, 1), period >> max(0, DENSE_STEPS - taken // DENSE_SAMPLES))
+    return max(min(period, DENSE_LEAST), period >> max(0, DENSE_STEPS - taken // DENSE_SAMPLES))
 
 
 def period_of(tables: Tables) -> int:
