@@ -47,7 +47,7 @@ static void heed_means(void) {
 }
 
 /* The settings are looked at again after LOOK bytes, however far the next sample is. Readers of a profile are told that
- * not much more than a few means may go unseen, so LOOK is no more than the least mean that a new setting begins with. */
+ * a few means may go unseen, so LOOK is no more than the least mean that a new setting begins with. */
 static void set_left(void) {
   enum { LOOK = HAK_DENSE_LEAST };
   int64_t next = hak_pace.to_sample < hak_pace.to_guard ? hak_pace.to_sample : hak_pace.to_guard;

@@ -10,9 +10,9 @@
  *           A sample stands for `weight` blocks of its kind (base/poisson.h), so sums of weights are unbiased.
  *
  *           The first samples are dense: 256 times the set rate (one in HAK_DENSE_LEAST bytes at most), and half of
- *           that after each HAK_DENSE_SAMPLES, down to the set rate. A program that takes little has as many samples as one that takes 256 times as much, and
- *           each has at most 512 for that. A sample's weight is that of the rate at which its distance was drawn,
- *           which what came before has settled: sums stay unbiased.
+ *           that after each HAK_DENSE_SAMPLES, down to the set rate. A program that takes little has as many samples as
+ *           one that takes 256 times as much, and each has at most 512 for that. A sample's weight is that of the rate
+ *           at which its distance was drawn, which what came before has settled: sums stay unbiased.
  *
  *           At the peak: the moment of a sample at which most bytes were in use by the counters. These know nothing of
  *           the samples, and at that moment the new block, which is there for certain, stands for itself alone: so the
