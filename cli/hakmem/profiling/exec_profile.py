@@ -42,6 +42,7 @@ STACKS, FRAMES = 5, 8
 OTHERS = 16  # processes
 NAME_BYTES = 200  # of 255: two numbers and what the file is come after it
 LITTLE = 16
+DENSE_PERIOD = 4096  # bytes: a rate that shows most of a small program
 LITTLE_PERIOD = 1 << 16  # bytes: of what is taken by less, a program that starts others has no more to tell
 TEMPORARY_TOLD = 4  # blocks freed at once have a row where they are one in so many of all bytes
 PEAK_TOLD = 2  # its stacks are told where it is so many times what is live
@@ -103,12 +104,16 @@ def is_little(profile: Any) -> bool:
     return is_sampled(profile) and is_gone and live(profile, EVER) < PERIODS_SEEN * period
 
 
+def denser(period: int) -> str:
+    return "--set profile_bytes=4096, or 1: each block" if period > DENSE_PERIOD else "--set profile_bytes=1: each block"
+
+
 def little_text(profile: Any) -> str:
     ever = size_about(live(profile, EVER), whole_evidence(profile, EVER), profile.period)
     in_use = counted_in_use(profile)
     counted = f"{bytes_text(in_use)} in use at exit, " if in_use is not None else ""
     return (f"{counted}{ever} ever; at least one byte in {bytes_text(profile.period)} "
-            "is sampled, more with --set profile_bytes=4096, or 1: each block")
+            f"is sampled, more with {denser(profile.period)}")
 
 
 def report(profile: Any, file: Path) -> bool:
@@ -133,7 +138,7 @@ def report(profile: Any, file: Path) -> bool:
     for label, line in zip(("sampled", ""), sampling_lines(profile)):
         row(label, line)
     if not live(profile) and is_sampled(profile):
-        row("", "more is seen with --set profile_bytes=4096, or 1: each block")
+        row("", f"more is seen with {denser(profile.period)}")
     if moment == PEAK:
         row("stacks", "at the peak; most of that is gone")
     for line in leak_lines(profile, names, Wishes(None, True, STACKS, "inuse_space", moment), FRAMES):
