@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <deque>
 #include <random>
@@ -348,8 +349,7 @@ TEST_P(EachVersion, NothingOfAnotherVersionInASandboxOrOutsideOfPython) {
 
 /* Memory in which each word is a pointer to it, to its end, to nothing, or a number. */
 TEST_P(EachVersion, HostileMemoryIsNoFault) {
-  constexpr size_t kWords = 8192; /* whole pages of any length */
-  const size_t kPage = getauxval(AT_PAGESZ);
+  const size_t kPage = getauxval(AT_PAGESZ), kWords = std::max<size_t>(4096, kPage / 8); /* whole pages */
   char *map = static_cast<char *>(mmap(nullptr, kWords * 8 + kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_EQ(mprotect(map + kWords * 8, kPage, PROT_NONE), 0);
   auto *words = reinterpret_cast<uint64_t *>(map);
