@@ -39,9 +39,9 @@ COMMAND = Command(
 
     The program runs with HAKMEM_PROFILE_FILE=PATH (LD_PRELOAD=libhakmem.so), and each of its processes writes PATH.PID
     when it ends, gets SIGTERM or SIGUSR2, or calls hak_profile_dump. With HAKMEM_PROFILE_TABLE=PATH it keeps PATH.PID
-    all the time, which is read in the same way, also after SIGKILL. One byte in 512 KiB is sampled; sums are estimates
-    without bias, in usable bytes, and scaled to what the counters know where these know it all. Both keep the blocks live
-    at the peak, too: --peak.
+    all the time, which is read in the same way, also after SIGKILL. One byte in 512 KiB is sampled, and more of the first
+    ones; sums are estimates without bias, in usable bytes, and scaled to what the counters know where these know it all.
+    Both keep the blocks live at the peak, too: --peak.
 
     Of two profiles, the earlier one first, the difference is printed: what grew and what shrank, each with its range.
     -o MARK keeps a profile of a process as it is now, and --since MARK says later what grew since; --for S does both, S

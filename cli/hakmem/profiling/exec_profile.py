@@ -105,7 +105,8 @@ def is_little(profile: Any) -> bool:
 
 
 def denser(period: int) -> str:
-    return "--set profile_bytes=4096, or 1: each block" if period > DENSE_PERIOD else "--set profile_bytes=1: each block"
+    also = f"{DENSE_PERIOD}, or " if period > DENSE_PERIOD else ""
+    return f"--set profile_bytes={also}1: each block"
 
 
 def little_text(profile: Any) -> str:

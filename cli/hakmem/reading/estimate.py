@@ -121,8 +121,8 @@ def told(profile: Any, moment: Moment = NOW) -> Optional[list[Evidence]]:
 
 
 def by_means(size: int, blocks: int, asked: int, period: int) -> Evidence:
-    """As if all blocks were alike, and sampled at this rate: the first ones were at a denser one, so the range is wider than
-    need be, and what was seen is not known. A request of n bytes is counted as n + 16."""
+    """As if all blocks were alike, and sampled at this rate. The first samples were denser, so the range is wider than need
+    be, and no sum of seen blocks is known. A request of n bytes is counted as n + 16."""
     if not blocks or not size:
         return NOTHING
     if blocks < FEW:

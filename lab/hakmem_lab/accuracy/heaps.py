@@ -73,7 +73,7 @@ def chance_of(size: int, period: int) -> float:
 
 
 def sampled(blocks: list[Blocks], period: int, chance: Generator) -> list[Found]:
-    """Asked for in any order, a slice after the other: what was sampled so far says at which rate the next one is."""
+    """Blocks are asked for in any order, in slices: the number of samples so far gives the rate of the next slice."""
     left, found, taken = array([each.count for each in blocks]), [], 0
     while left.any():
         rate = thinned(period, taken)
