@@ -44,7 +44,8 @@ void hak_secure_written(const void *p) { die(HAK_ERROR_written, p, NULL); }
 /* The slot may have another owner by now. */
 void hak_secure_look_again(const char *p, size_t bytes, uint8_t state) {
   enum { LOOKS = 4 };
-  size_t n = bytes - (state & HAK_STATE_SLACK) - HAK_SECURE_CANARY;
+  size_t slack = state & HAK_STATE_SLACK, n = bytes - slack - HAK_SECURE_CANARY;
+  if (slack == HAK_STATE_SLACK) return; /* its size is elsewhere */
   for (int i = 0; i < LOOKS; i++) {
     hak_fence();
     if (hak_secure_load(p + n) == hak_secure_canary(p)) return;

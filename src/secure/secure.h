@@ -68,26 +68,44 @@ void *hak_secure_undress_any(void *p, const void *site);
 /* 16 bytes, which x86-64 and AArch64 load and store by one instruction. */
 typedef uint64_t hak_secure_pair __attribute__((vector_size(16), may_alias));
 
-/* True if `bytes` bytes, a multiple of 16, are zero. p is a multiple of 16. */
-HAK_INLINE bool hak_secure_is_zero(const void *p, size_t bytes) {
-  const hak_secure_pair *pair = (const hak_secure_pair *)p, *end = pair + bytes / 16;
-  hak_secure_pair seen = {0, 0};
-  for (; pair != end; pair++) seen |= *pair;
-  return (seen[0] | seen[1]) == 0;
+/* Zeroes 16 bytes, which no compiler makes a call of memset of, or reads them. */
+HAK_INLINE hak_secure_pair hak_secure_at(char *p, bool zero) {
+  if (!zero) return *(const hak_secure_pair *)p;
+  *(volatile hak_secure_pair *)p = (hak_secure_pair){0, 0};
+  return (hak_secure_pair){0, 0};
 }
 
-/* Zeroes `bytes` bytes, rounded up to 16. p is a multiple of 16. */
+/* The first 16 bytes of last + 16, at most 64, and the last, and what lies between: with no branch on the length. */
+HAK_INLINE hak_secure_pair hak_secure_sweep_few(char *p, size_t last, bool zero) {
+  size_t between = last / 32 * 16;
+  return hak_secure_at(p, zero) | hak_secure_at(p + between, zero) | hak_secure_at(p + last - between, zero) |
+         hak_secure_at(p + last, zero);
+}
+
+/* Zeroes last + 16 bytes, or reads them: returns 0 if all are zero. last and p are multiples of 16. A length is known
+ * only with the block's state, so that a branch that was foreseen wrongly would wait for memory: there are few. */
+HAK_INLINE uint64_t hak_secure_sweep(char *p, size_t last, bool zero) {
+  enum { FEW = 48, LINE = 64 };
+  hak_secure_pair seen = {0, 0};
+  if (last <= FEW) {
+    seen = hak_secure_sweep_few(p, last, zero);
+  } else {
+    seen = hak_secure_sweep_few(p, FEW, zero) | hak_secure_sweep_few(p + last - FEW, FEW, zero);
+    for (size_t at = LINE; HAK_UNLIKELY(at + FEW < last); at += LINE) seen |= hak_secure_sweep_few(p + at, FEW, zero);
+  }
+  return seen[0] | seen[1];
+}
+
+/* True if `bytes` bytes, a multiple of 16, at least 16, are zero. p is a multiple of 16. */
+HAK_INLINE bool hak_secure_is_zero(const void *p, size_t bytes) {
+  return hak_secure_sweep((char *)(uintptr_t)p, bytes - 16, false) == 0;
+}
+
+/* Zeroes `bytes` bytes, at least one, rounded up to 16. p is a multiple of 16. */
 HAK_INLINE void hak_secure_zero(void *p, size_t bytes) {
   enum { INLINE = 256 };
-  if (bytes > INLINE) {
-    hak_libc_memset(p, 0, hak_round_up(bytes, 16));
-    return;
-  }
-  hak_secure_pair *pair = (hak_secure_pair *)p, *end = pair + (bytes + 15) / 16;
-  for (; pair != end; pair++) {
-    *pair = (hak_secure_pair){0, 0};
-    __asm__ volatile("" : : : "memory"); /* no call of memset */
-  }
+  if (HAK_LIKELY(bytes <= INLINE)) hak_secure_sweep((char *)p, (bytes - 1) / 16 * 16, true);
+  else hak_libc_memset(p, 0, hak_round_up(bytes, 16));
 }
 
 HAK_INLINE uint64_t hak_secure_load(const void *at) {
@@ -104,36 +122,37 @@ HAK_INLINE unsigned hak_secure_class(const void *p) {
   return HAK_LIKELY(u < HAK_PEEK(&g_range.units)) ? HAK_PEEK(&g_range.map[u]) : 0;
 }
 
+/* A slot of class c becomes a live block of n bytes, at most HAK_SECURE_BRIEF. False: it is not as it should be. */
+HAK_INLINE bool hak_secure_dress_slot(void *p, unsigned c, size_t n) {
+  size_t bytes = g_class[c].bytes, slack = bytes - n - HAK_SECURE_CANARY;
+  uint8_t *state = hak_state_of(p), before = hak_load(state);
+  bool zero = before == HAK_STATE_ZERO || (before == HAK_STATE_FREED && hak_secure_is_zero(p, bytes));
+  if (HAK_UNLIKELY(slack >= HAK_STATE_SLACK || !zero)) return false;
+  hak_secure_store((char *)p + n, hak_secure_canary(p));
+  hak_store_release(state, (uint8_t)(HAK_STATE_LIVE | slack));
+  return true;
+}
+
 /* p, asked for with hak_secure_room(n) bytes at a multiple of align, becomes a live block of n bytes. */
 HAK_INLINE void hak_secure_dress(void *p, size_t n, size_t align) {
   unsigned c = hak_secure_class(p);
-  if (HAK_LIKELY(c != 0 && n <= HAK_SECURE_BRIEF && align <= 16)) {
-    size_t bytes = g_class[c].bytes, slack = bytes - n - HAK_SECURE_CANARY;
-    uint8_t *state = hak_state_of(p), before = hak_load(state);
-    bool zero = before == HAK_STATE_ZERO || (before == HAK_STATE_FREED && hak_secure_is_zero(p, bytes));
-    if (HAK_LIKELY(slack < HAK_STATE_SLACK && zero)) {
-      hak_secure_store((char *)p + n, hak_secure_canary(p));
-      hak_store_release(state, (uint8_t)(HAK_STATE_LIVE | slack));
-      return;
-    }
-  }
-  hak_secure_dress_any(p, n, align);
+  bool brief = c != 0 && n <= HAK_SECURE_BRIEF && align <= 16;
+  if (HAK_UNLIKELY(!brief || !hak_secure_dress_slot(p, c, n))) hak_secure_dress_any(p, n, align);
 }
 
 /* Ends the program: the block was written to while it was free, or beside. */
 __attribute__((noreturn)) void hak_secure_written(const void *p);
 void hak_secure_look_again(const char *p, size_t bytes, uint8_t state);
 
-/* p, a slot of `bytes` bytes, is about to be freed: checks the canary of the slot before. Only for short slots: a
- * program may have protected pages of a longer one. */
+/* p, a slot of `bytes` bytes, is about to be freed: checks the canary of the slot before, if that is live: with no
+ * branch on it, which is as likely as not. Only for short slots: a program may have protected pages of a longer one. */
 HAK_INLINE void hak_secure_look_before(const void *p, size_t bytes) {
   const char *before = (const char *)p - bytes;
   if (HAK_UNLIKELY(((uintptr_t)before ^ (uintptr_t)p) >> HAK_UNIT_SHIFT != 0)) return; /* p may begin its slab */
   uint8_t state = hak_load_acquire(hak_state_of(before));
   size_t slack = state & HAK_STATE_SLACK;
-  if (state < HAK_STATE_LIVE || slack == HAK_STATE_SLACK) return;
-  uint64_t canary = hak_secure_load(before + bytes - slack - HAK_SECURE_CANARY);
-  if (HAK_UNLIKELY(canary != hak_secure_canary(before))) hak_secure_look_again(before, bytes, state);
+  uint64_t canary = hak_secure_load(before + bytes - slack - HAK_SECURE_CANARY), live = -(uint64_t)(state >> 7);
+  if (HAK_UNLIKELY(((canary ^ hak_secure_canary(before)) & live) != 0)) hak_secure_look_again(before, bytes, state);
 }
 
 /* A block leaves the quarantine: its first 16 bytes are looked at, all others when it is handed out. */
