@@ -113,7 +113,10 @@ HAK_NOINLINE void *ask_handler(size_t align, size_t n, const void *site) {
     std::new_handler handler = current_handler();
     if (handler == nullptr) throw_bad_alloc(n);
     handler();
-    void *p = align > malloc_align ? hak_slow_memalign(align, n, site) : hak_slow_alloc_at(n, site);
+    bool zero = HAK_SECURE && n > HAK_SLAB_MAX && align <= malloc_align;
+    void *p = align > malloc_align ? hak_slow_memalign(align, n, site)
+              : zero               ? hak_slow_calloc(1, n, site)
+                                   : hak_slow_alloc_at(n, site);
     if (p != nullptr) return p;
   }
 }
@@ -147,11 +150,12 @@ HAK_NOINLINE void *make_slow(size_t n, const void *site) {
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
 
-/* A long block of the secure flavour is asked for as zero; only its failure passes make_slow. */
+/* A long block of the secure flavour is asked for as zero, before the handler and behind it. */
 HAK_INLINE void *make(size_t n) {
   if (HAK_SECURE && n > HAK_SECURE_ZEROED) {
     void *p = hak_secured_malloc(n, __builtin_return_address(0));
     if (HAK_LIKELY(p != nullptr)) return p;
+    return hak_front_dress(ask_handler(0, hak_front_room(n), __builtin_return_address(0)), n, malloc_align);
   }
   return hak_front_dress(hak_fast_malloc_or(hak_front_room(n), make_slow), n, malloc_align);
 }

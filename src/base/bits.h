@@ -58,6 +58,12 @@ HAK_INLINE unsigned hak_highest_bit(uint64_t n) { return 63u - (unsigned)__built
 /* n rotated right by less than 64 bits. */
 HAK_INLINE uint64_t hak_rotate_right(uint64_t n, unsigned bits) { return n >> bits | n << (-bits & 63); }
 
+/* Both halves of a product, in one: neither factor can be computed from it, nor from a few (no cipher all the same). */
+HAK_INLINE uint64_t hak_fold(uint64_t a, uint64_t b) {
+  __extension__ unsigned __int128 product = (unsigned __int128)a * b;
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
 /* Square root of n, rounded down. */
 static inline uint32_t hak_root(uint64_t n) {
   uint64_t root = 0;

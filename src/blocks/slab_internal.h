@@ -111,7 +111,7 @@ HAK_INLINE struct hak_unit *hak_slab_set_up(unsigned c, bool *clean, struct hak_
   s->bin = HAK_SLAB_NO_BIN;
   s->owned = 0;
   s->empty = 0;
-  if (HAK_SECURE) hak_state_open(u, class->units, *clean);
+  if (HAK_SECURE) hak_state_open(u, class->units);
   return s;
 }
 

@@ -10,6 +10,7 @@
 #include "cache/account.h"
 #include "cache/magazine.h"
 #include "cache/registry.h"
+#include "os/seal.h"
 #include "runs/runs.h"
 #include "tables/counters.h"
 
@@ -46,6 +47,7 @@ static void repair(void) {
   if (seen == now || !hak_fork_know_survivor()) return;
   if (!hak_cas_acq_rel(&g_after_fork.generation, &seen, now)) return;
   hak_count(HAK_COUNTER_fork_repairs, 1);
+  if (HAK_SECURE) hak_seal_after_fork();
   hak_account_watch(false);
   hak_account_rest();
   hak_big_forget_claims();

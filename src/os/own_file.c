@@ -29,7 +29,7 @@ static void name_new_file(struct hak_own_file *file) {
   hak_line_start(&file->name);
   hak_line_text(&file->name, file->stem);
   hak_line_text(&file->name, ".");
-  hak_line_hex(&file->name, hak_os_random() ^ hak_os_now_ns());
+  hak_line_hex(&file->name, hak_fold(hak_os_random(), hak_os_now_ns() | 1)); /* tells nothing of the random number */
   hak_line_text(&file->name, ".new");
 }
 

@@ -22,6 +22,7 @@ extern HAK_HIDDEN char hak_sealed_begin[], hak_sealed_end[];
 static struct {
   struct hak_lock lock;
   bool sealed;
+  bool open;    /* the holder of the lock has made the pages writable */
   bool closing; /* the holder of the lock is about to make the pages read-only, or has done so */
 } g_seal;
 
@@ -44,14 +45,21 @@ enum hak_seal_state hak_seal_open(void) {
   if (hak_load(&g_seal.sealed) && hak_os_is_strict()) return HAK_SEAL_SHUT;
   if (!inside) hak_lock_take(&g_seal.lock); /* taken over after a fork: the pages are opened again */
   if (!inside) hak_store(&g_seal.closing, false);
+  if (!inside) hak_store(&g_seal.open, true);
   if (!hak_load(&g_seal.sealed) || protect(PROT_READ | PROT_WRITE)) return inside ? HAK_SEAL_INSIDE : HAK_SEAL_OPEN;
+  if (!inside) hak_store(&g_seal.open, false);
   if (!inside) hak_lock_drop(&g_seal.lock);
   return HAK_SEAL_SHUT;
+}
+
+void hak_seal_after_fork(void) {
+  if (hak_load(&g_seal.open) && !hak_lock_is_mine(&g_seal.lock)) hak_reseal(hak_unseal());
 }
 
 void hak_seal_close(enum hak_seal_state state) {
   if (state == HAK_SEAL_SHUT) return;
   if (state == HAK_SEAL_OPEN) hak_store(&g_seal.closing, true);
   if (hak_load(&g_seal.sealed) && hak_load(&g_seal.closing)) protect(PROT_READ);
+  if (state == HAK_SEAL_OPEN) hak_store(&g_seal.open, false);
   if (state == HAK_SEAL_OPEN) hak_lock_drop(&g_seal.lock);
 }

@@ -39,6 +39,10 @@ HAK_INLINE void hak_reseal(enum hak_seal_state state) {
   if (HAK_SECURE) hak_seal_close(state);
 }
 
+/* In a fork's child, before its first store: closes pages that another thread of the parent had opened. In the secure
+ * flavour only. */
+void hak_seal_after_fork(void);
+
 /* A pointer to a function for a word that cannot be sealed, and back: exclusive or with a sealed random word, so that a
  * pointer written without that word leads nowhere. In other flavours the pointer itself. */
 extern HAK_HIDDEN uintptr_t g_seal_secret;

@@ -329,7 +329,6 @@ HAK_INLINE void cut_locked(uint32_t first, uint32_t at, size_t units, enum hak_u
   uint32_t after = at + (uint32_t)units;
   size_t front = at - first, back = e->length - front - units;
   bool shifted = front == 0 && back != 0 && move_front(first, after, back);
-  if (HAK_SECURE && kind != HAK_UNIT_SLAB) hak_state_take(at, units);
   if (!shifted) unlink_run(first);
   if (!shifted && back != 0) make_free(after, back, sort);
   if (sort == HAK_UNIT_DIRTY) requeue(first, front, after, back);

@@ -46,8 +46,6 @@ HAK_INLINE void detach_front_locked(uint32_t region, size_t units) {
 
 HAK_INLINE void attach_front_locked(const struct hak_opened *o, bool huge) {
   uint32_t slab = hak_range_entry(o->rest - 1)->head, front = slab > o->region ? slab - o->region : 0;
-  if (huge) hak_state_note_zero(o->region, front);
-  if (huge) hak_state_note_zero(o->rest, o->units);
   if (front != 0) hak_runs_attach_locked(o->region, front, huge ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
 }
 

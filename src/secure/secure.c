@@ -122,40 +122,55 @@ static void make_zero(void *p, size_t bytes, uint8_t state) {
   else if (state == HAK_STATE_FREED && !hak_secure_is_zero(p, bytes)) die(HAK_ERROR_written, p, NULL);
 }
 
+/* A short run was zeroed as far as it was asked for; the rest of its class shows what was there before. */
+static void clear_rest(char *p, size_t n) {
+  size_t room = n + HAK_SECURE_CANARY, bytes = room <= HAK_RUN_MAX ? hak_large_bytes(hak_range_run_of(p), p) : 0;
+  if (bytes > room) hak_libc_memset(p + room, 0, bytes - room);
+}
+
 static void dress_in_range(void *p, size_t n, size_t align) {
   uint8_t state = hak_load(hak_state_of(p));
   size_t bytes = slot_bytes(p);
   if (state > HAK_STATE_FREED && bytes != 0) die(HAK_ERROR_torn, p, NULL);
   if (bytes != 0) make_zero(p, bytes, state);
+  else clear_rest(p, n);
   mark_live(p, n, bytes, align);
 }
 
 /* ---- out of the range: big and guarded blocks ---- */
 
-static uint64_t size_word(const void *p, size_t n) { return n ^ hak_secure_canary((const char *)p + 1); }
+/* Beside the size, that the block was asked for with an alignment above malloc's: no size is as long. */
+#define SAID ((uint64_t)1 << 63)
+
+static uint64_t size_word(const void *p, size_t n, bool said) {
+  return (n | (said ? SAID : 0)) ^ hak_secure_canary((const char *)p + 1);
+}
 
 static char *last_page(const void *p, size_t bytes) { return (char *)(uintptr_t)p + bytes - hak_os_page_bytes(); }
 
 /* Refused, the page stays as it is. */
-static void dress_big(char *p, size_t n) {
+static void dress_big(char *p, size_t n, size_t align) {
   size_t bytes = hak_big_bytes(p);
   char *guard = last_page(p, bytes);
   memset(p + n, 0, (size_t)(guard - p) - n);
   hak_secure_store(p + n, hak_secure_canary(p));
-  hak_secure_store(guard - SIZE_BYTES, size_word(p, n));
+  hak_secure_store(guard - SIZE_BYTES, size_word(p, n, align > 16));
   hak_os_guard(guard, hak_os_page_bytes());
 }
 
-static void dress_outside(char *p, size_t n) {
+static void dress_outside(char *p, size_t n, size_t align) {
   if (hak_guarded_holds(p)) hak_guarded_shorten(p, n);
-  else dress_big(p, n);
+  else dress_big(p, n, align);
+}
+
+static uint64_t word_of(const char *p, size_t bytes) {
+  return hak_secure_load(last_page(p, bytes) - SIZE_BYTES) ^ size_word(p, 0, false);
 }
 
 /* [bytes] Requested size; SIZE_MAX: the word was overwritten. 0 may be right. */
 static size_t size_outside(const char *p, size_t bytes) {
   if (hak_guarded_holds(p)) return bytes;
-  const char *guard = last_page(p, bytes);
-  size_t n = hak_secure_load(guard - SIZE_BYTES) ^ size_word(p, 0);
+  size_t n = word_of(p, bytes) & ~SAID;
   size_t most = bytes - hak_os_page_bytes() - SIZE_BYTES - HAK_SECURE_CANARY;
   return n <= most ? n : SIZE_MAX;
 }
@@ -166,7 +181,7 @@ static size_t bytes_outside(const void *p) {
 
 void hak_secure_dress_any(void *p, size_t n, size_t align) {
   if (hak_secure_is_in_range(p)) dress_in_range(p, n, align);
-  else dress_outside(p, n);
+  else dress_outside(p, n, align);
 }
 
 /* ---- undress ---- */
@@ -181,7 +196,7 @@ static void *undress_in_range(char *p, const void *site) {
   if (bytes != 0 && bytes <= HAK_SMALL_MAX) hak_secure_look_before(p, bytes);
   hak_store(state, HAK_STATE_FREED);
   hak_fence_stores();
-  if (bytes != 0) hak_secure_zero(p, n + HAK_SECURE_CANARY);
+  if (n <= HAK_SLAB_MAX) hak_secure_zero(p, n + HAK_SECURE_CANARY);
   else hak_secure_store(p + n, 0);
   return bytes != 0 ? hak_secure_leaves(hak_quarantine_swap(p, n)) : p;
 }
@@ -223,13 +238,15 @@ size_t hak_secure_bytes(const void *p, const void *site) {
 }
 
 bool hak_secure_is_aligned(const void *p) {
-  return hak_secure_is_in_range(p) && (hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0;
+  if (hak_secure_is_in_range(p)) return (hak_load(hak_state_of(p)) & HAK_STATE_ALIGNED) != 0;
+  size_t bytes = hak_guarded_holds(p) ? 0 : hak_big_bytes(p);
+  return bytes != 0 && (word_of(p, bytes) & SAID) != 0;
 }
 
 static bool is_aligned_as(const void *p, size_t align) {
   if ((uintptr_t)p % align != 0) return false;
   bool said = align > 16;
-  return !hak_secure_is_in_range(p) || said == hak_secure_is_aligned(p);
+  return hak_guarded_holds(p) || said == hak_secure_is_aligned(p);
 }
 
 /* A pointer that is no live block is left to the free that follows. */
@@ -257,7 +274,7 @@ static bool resize_big(char *p, size_t have, size_t n) {
   size_t least = hak_min(have, n);
   memset(p + least, 0, have + HAK_SECURE_CANARY - least);
   hak_secure_store(p + n, hak_secure_canary(p));
-  hak_secure_store(last_page(p, bytes) - SIZE_BYTES, size_word(p, n));
+  hak_secure_store(last_page(p, bytes) - SIZE_BYTES, size_word(p, n, hak_secure_is_aligned(p)));
   return true;
 }
 
@@ -268,7 +285,7 @@ bool hak_secure_resize(void *p, size_t have, size_t n) {
   if (!canary_is_whole(p, have)) return false; /* the free behind the copy ends the program */
   size_t least = hak_min(have, n);
   uint8_t *state = hak_state_of(p), before = hak_load(state);
-  hak_store(state, HAK_STATE_ZERO); /* a look from the slot behind passes */
+  hak_store(state, HAK_STATE_UNKNOWN); /* a look from the slot behind passes */
   hak_fence_stores();
   for (char *at = (char *)p + least; at != (char *)p + have; at++) *at = 0;
   hak_secure_store((char *)p + have, 0);

@@ -3,7 +3,7 @@
  *
  * what      A block is dressed before it is handed out, undressed before it is freed:
  *
- *               dress     free? zero? -> a canary behind the requested bytes; state: live, with the requested size
+ *               dress     freed? still zero? else zeroed -> a canary behind the requested bytes; state: live, with the requested size
  *               undress   live? canary whole, of the slot before too? -> state: freed; zeroed -> quarantine: an older
  *                         block; still zero?
  *
@@ -47,7 +47,7 @@ extern HAK_HIDDEN struct hak_secret {
 void hak_secure_start(void);
 
 /* Never 0 in its first byte: a string's end is no canary. */
-HAK_INLINE uint64_t hak_secure_canary(const void *p) { return (((uintptr_t)p ^ g_secret.add) * g_secret.times) | 1; }
+HAK_INLINE uint64_t hak_secure_canary(const void *p) { return hak_fold((uintptr_t)p ^ g_secret.add, g_secret.times) | 1; }
 
 /* [bytes] To be asked of the layers below for a request of n bytes; a size that no process has stays one. */
 size_t hak_secure_long_room(size_t n);
@@ -126,8 +126,9 @@ HAK_INLINE unsigned hak_secure_class(const void *p) {
 HAK_INLINE bool hak_secure_dress_slot(void *p, unsigned c, size_t n) {
   size_t bytes = g_class[c].bytes, slack = bytes - n - HAK_SECURE_CANARY;
   uint8_t *state = hak_state_of(p), before = hak_load(state);
-  bool zero = before == HAK_STATE_ZERO || (before == HAK_STATE_FREED && hak_secure_is_zero(p, bytes));
-  if (HAK_UNLIKELY(slack >= HAK_STATE_SLACK || !zero)) return false;
+  if (HAK_UNLIKELY(slack >= HAK_STATE_SLACK)) return false;
+  if (before == HAK_STATE_UNKNOWN) hak_secure_zero(p, bytes);
+  else if (HAK_UNLIKELY(before != HAK_STATE_FREED || !hak_secure_is_zero(p, bytes))) return false;
   hak_secure_store((char *)p + n, hak_secure_canary(p));
   hak_store_release(state, (uint8_t)(HAK_STATE_LIVE | slack));
   return true;
@@ -215,7 +216,7 @@ HAK_INLINE bool hak_secure_grow(void *p, size_t n) {
   size_t slack = before & HAK_STATE_SLACK, room = g_class[c].bytes - HAK_SECURE_CANARY, have = room - slack;
   if (before < HAK_STATE_LIVE || slack == HAK_STATE_SLACK || n > room || n < have) return false;
   if (HAK_UNLIKELY(hak_secure_load((char *)p + have) != hak_secure_canary(p))) return false;
-  hak_store(state, HAK_STATE_ZERO); /* a look from the slot behind passes */
+  hak_store(state, HAK_STATE_UNKNOWN); /* a look from the slot behind passes */
   hak_fence_stores();
   hak_secure_store((char *)p + have, 0);
   hak_secure_store((char *)p + n, hak_secure_canary(p));

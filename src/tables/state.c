@@ -40,41 +40,8 @@ bool hak_state_extend(size_t first, size_t want, bool *taken) {
   return true;
 }
 
-/* ---- units with pages of zeros ---- */
-
-enum { NOTED_UNITS = 32, NOTES = 1 << 14 }; /* units of a region; regions, as region.c has */
-
-/* A bit for each unit. `any`: apart, as a small program touches no page of the others. */
-static HAK_RARE uint32_t g_state_zero[NOTES];
-static uint32_t g_state_any_zero;
-
-static uint32_t bits_of_units(size_t first, size_t units) {
-  return ~(uint32_t)0 >> (NOTED_UNITS - units) << first % NOTED_UNITS;
-}
-
-void hak_state_note_zero(uint32_t first, size_t units) {
-  if (units == 0 || first / NOTED_UNITS >= NOTES) return;
-  hak_set_bits(&g_state_zero[first / NOTED_UNITS], bits_of_units(first, units));
-  hak_store(&g_state_any_zero, 1);
-}
-
-/* The units are the caller's, so that no other thread changes their bits. True if all were noted. */
-bool hak_state_take(uint32_t first, size_t units) {
-  bool all = true;
-  if (HAK_LIKELY(hak_load(&g_state_any_zero) == 0)) return false;
-  for (size_t at = first, end = first + units, to; at < end; at = to) {
-    to = hak_min(hak_round_up(at + 1, NOTED_UNITS), end);
-    if (at / NOTED_UNITS >= NOTES) return false;
-    uint32_t *word = &g_state_zero[at / NOTED_UNITS], bits = bits_of_units(at, to - at), noted = hak_load(word) & bits;
-    all &= noted == bits;
-    if (noted != 0) hak_sub(word, noted);
-  }
-  return all;
-}
-
-void hak_state_open(uint32_t first, size_t units, bool zero) {
-  zero |= hak_state_take(first, units);
-  memset(hak_state_of(hak_range_address(first)), zero ? HAK_STATE_ZERO : HAK_STATE_UNKNOWN, units * HAK_STATE_UNIT);
+void hak_state_open(uint32_t first, size_t units) {
+  memset(hak_state_of(hak_range_address(first)), HAK_STATE_UNKNOWN, units * HAK_STATE_UNIT);
 }
 
 void hak_state_purge(const void *p, size_t bytes) {

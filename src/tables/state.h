@@ -5,7 +5,7 @@
  *           A block's requested size is its class less the slack; of a block with a long slack the next bytes hold it.
  *
  *               range   [ block, 96 B              ][ block, 96 B                 ] ...
- *               state     L+16 0 0 0 0 0              2 0 0 0 0 0
+ *               state     L+8 0 0 0 0 0               1 0 0 0 0 0
  *                         live, 80 B asked for        freed: zero, and written by nothing since
  *
  *           Only a live block's first byte is 0x80 or more, so a pointer into a block is never taken for its start.
@@ -29,8 +29,7 @@
 
 enum {
   HAK_STATE_UNKNOWN = 0, /* free; the slot may hold anything */
-  HAK_STATE_ZERO = 1,    /* free; never handed out since its slab opened over zeros */
-  HAK_STATE_FREED = 2,   /* free; of a slab: zero since its free */
+  HAK_STATE_FREED = 1,   /* free; of a slab: zero since its free */
   HAK_STATE_LIVE = 0x80,
   HAK_STATE_ALIGNED = 0x40, /* live, asked for with an alignment above malloc's */
   HAK_STATE_SLACK = 0x3f,   /* live: class less requested size [bytes], less 8; this value: too long for it */
@@ -52,14 +51,9 @@ void hak_state_place(uintptr_t base, uint64_t room, uint64_t random);
 /* Maps the bytes of units first .. first + want. False: *taken: a foreign mapping is in the way. */
 bool hak_state_extend(size_t first, size_t want, bool *taken);
 
-/* The units of one region came as part of a huge page and hold zeros until they are taken. Lock: g_runs.lock held. */
-void hak_state_note_zero(uint32_t first, size_t units);
-
-/* Units are taken that no slab opens over: no longer noted. Thread-safe for units of the caller's. */
-bool hak_state_take(uint32_t first, size_t units);
-
-/* Sets all bytes of a slab that opens. zero: its pages are. Those noted are zero, too, and are noted no longer. */
-void hak_state_open(uint32_t first, size_t units, bool zero);
+/* Sets all bytes of a slab that opens: its slots may hold anything, also where the kernel just gave their pages, as a
+ * stale pointer reaches these. */
+void hak_state_open(uint32_t first, size_t units);
 
 /* Gives back the pages of the bytes of memory that no block lies in: they read as HAK_STATE_UNKNOWN. */
 void hak_state_purge(const void *p, size_t bytes);
