@@ -73,9 +73,11 @@ void *hak_untraced_calloc(size_t count, size_t size, const void *site) {
   return p == NULL ? NULL : hak_libc_memset(p, 0, n);
 }
 
-void *hak_slow_calloc(size_t count, size_t size, const void *site) {
-  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_calloc(count, size, site);
-  return hak_traced_calloc(count, size, site);
+/* With a top that was found, count * size is at most HAK_SMALL_MAX. */
+void *hak_slow_calloc(size_t count, size_t size, const void *site, HAK_FOUND) {
+  if (HAK_LIKELY(HAK_PEEK(&g_calls) == HAK_CALLS_UNOBSERVED)) return hak_untraced_calloc(count, size, site);
+  void *p = hak_sampled_pop(x, c, top, count * size);
+  return HAK_LIKELY(p != NULL) ? hak_libc_memset(p, 0, count * size) : hak_traced_calloc(count, size, site);
 }
 
 /* ---- memalign ---- */
@@ -229,8 +231,19 @@ void *hak_untraced_realloc(void *p, size_t n, const void *site) {
   return q;
 }
 
-void *hak_slow_realloc(void *p, size_t n, const void *site) {
-  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_realloc(p, n, site) : hak_traced_realloc(p, n, site);
+/* True if p has a class that serves n bytes, and no observer is told: sampling counts no such call. */
+static bool stays_unseen(const void *p, size_t n) {
+  unsigned eyes = hak_load(&g_calls);
+  return eyes != HAK_CALLS_UNKNOWN && !hak_calls_see_frees(eyes) && hak_class_fits(hak_range_class(p), n);
 }
 
-void *hak_slow_realloc_none(size_t n, const void *site) { return hak_slow_realloc(NULL, n, site); }
+void *hak_slow_realloc(void *p, size_t n, const void *site) {
+  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_realloc(p, n, site);
+  return stays_unseen(p, n) ? p : hak_traced_realloc(p, n, site);
+}
+
+void *hak_slow_realloc_none(size_t n, const void *site, HAK_FOUND) {
+  if (HAK_LIKELY(HAK_PEEK(&g_calls) == HAK_CALLS_UNOBSERVED)) return block(n, site);
+  void *p = hak_sampled_pop(x, c, top, n);
+  return HAK_LIKELY(p != NULL) ? p : hak_traced_realloc(NULL, n, site);
+}

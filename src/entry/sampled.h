@@ -53,16 +53,18 @@ extern HAK_HIDDEN __thread struct hak_pace hak_pace;
 /* [bytes] Weight of a request: any function of n would do, but not 0 for any n. */
 HAK_INLINE size_t hak_sampled_bytes(size_t n) { return n + 16; }
 
-/* A block from the magazine of class c. NULL: the magazine is empty or closed, or the request is to be sampled. What is
- * observed besides needs no test, as it closes all classes. */
-HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, size_t n) {
-  void **top = HAK_PEEK(&x->top[c]);
+/* A block from the magazine of class c, whose top was read. NULL: the magazine is empty or closed, or the request is to
+ * be sampled. What is observed besides needs no test, as it closes all classes. */
+HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, void **top, size_t n) {
   uintptr_t below;
   if (HAK_UNLIKELY(!__builtin_add_overflow((uintptr_t)HAK_PEEK(&x->floor[c]), (uintptr_t)top, &below))) return NULL;
-  int64_t left = hak_pace.left - (int64_t)hak_sampled_bytes(n);
-  if (HAK_UNLIKELY(left < 0)) return NULL;
-  hak_pace.left = left;
-  void *p = hak_cache_pop(x, (unsigned)c, top);
+  hak_pace.left -= (int64_t)hak_sampled_bytes(n);
+  if (HAK_UNLIKELY(hak_pace.left < 0)) {
+    __asm__ volatile("" ::: "memory"); /* lets the compiler subtract in memory */
+    hak_pace.left += (int64_t)hak_sampled_bytes(n);
+    return NULL;
+  }
+  void *p = hak_cache_pop(x, c, top);
   if (p == NULL) __builtin_unreachable(); /* lets the compiler drop the caller's test for NULL */
   return p;
 }
@@ -74,7 +76,7 @@ HAK_INLINE void *hak_sampled_pop_for(size_t n) {
   if (HAK_LIKELY(n <= HAK_SMALL_MAX)) c = x->small_class[(n + 15) / 16];
   else if (n <= HAK_SLAB_MAX) c = hak_mid_class_of(n);
   else return NULL;
-  return hak_sampled_pop(x, c, n);
+  return hak_sampled_pop(x, c, HAK_PEEK(&x->top[c]), n);
 }
 
 /* malloc of a call whose frame is in hak_pace. */

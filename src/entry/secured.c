@@ -16,14 +16,14 @@
 static void *slot(size_t room, const void *site) {
   struct hak_context *x = hak_context;
   unsigned c = hak_context_class(x, room);
-  void **top = hak_cache_top(x, c);
-  return HAK_LIKELY(top != NULL) ? hak_cache_pop(x, c, top) : hak_slow_malloc(room, site);
+  void **top;
+  return hak_cache_has(x, c, &top) ? hak_cache_pop(x, c, top) : hak_slow_malloc(room, site, top, c, x);
 }
 
 void *hak_secured_malloc(size_t n, const void *site) {
   size_t room = hak_secure_room(n);
   if (n <= HAK_SECURE_ZEROED) return hak_front_dress(slot(room, site), n, 16);
-  void *p = room <= HAK_RUN_MAX ? slot(room, site) : hak_slow_calloc(1, room, site);
+  void *p = room <= HAK_RUN_MAX ? slot(room, site) : hak_slow_calloc(1, room, site, NULL, 0, hak_context);
   if (p != NULL && room <= HAK_RUN_MAX) hak_libc_memset(p, 0, n);
   return hak_front_dress(p, n, 16);
 }

@@ -62,7 +62,7 @@ void hak_traced_free(void *p, const void *site) {
 }
 
 /* realloc(p, 0) frees; realloc(NULL, n) is a malloc. */
-static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
+void *hak_traced_realloc(void *p, size_t n, const void *site) {
   bool traced = is_traced();
   MARK_FRAME();
   if (traced && p != NULL && n == 0) hak_trace_went(p, PLACE(site));
@@ -71,9 +71,4 @@ static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
   if (traced && p == NULL) hak_trace_came(HAK_TRACE_ALLOC, q, n, 0, PLACE(site));
   if (traced && p != NULL && n != 0) hak_trace_resized(p, q, n, began, PLACE(site));
   return q;
-}
-
-void *hak_traced_realloc(void *p, size_t n, const void *site) {
-  void *q = p == NULL ? hak_sampled_pop_for(n) : NULL;
-  return HAK_LIKELY(q != NULL) ? q : traced_realloc(p, n, site);
 }
