@@ -53,11 +53,16 @@ extern HAK_HIDDEN __thread struct hak_pace hak_pace;
 /* [bytes] Weight of a request: any function of n would do, but not 0 for any n. */
 HAK_INLINE size_t hak_sampled_bytes(size_t n) { return n + 16; }
 
-/* A block from the magazine of class c, whose top was read. NULL: the magazine is empty or closed, or the request is to
- * be sampled. What is observed besides needs no test, as it closes all classes. */
-HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, void **top, size_t n) {
+/* False: the magazine of class c, whose top was read, is empty or closed. What is observed besides needs no test, as it
+ * closes all classes. */
+HAK_INLINE bool hak_sampled_has(struct hak_context *x, size_t c, void **top) {
   uintptr_t below;
-  if (HAK_UNLIKELY(!__builtin_add_overflow((uintptr_t)HAK_PEEK(&x->floor[c]), (uintptr_t)top, &below))) return NULL;
+  return HAK_LIKELY(__builtin_add_overflow((uintptr_t)HAK_PEEK(&x->floor[c]), (uintptr_t)top, &below));
+}
+
+/* A block from the magazine of class c, whose top was read. NULL: there is none, or the request is to be sampled. */
+HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, void **top, size_t n) {
+  if (!hak_sampled_has(x, c, top)) return NULL;
   hak_pace.left -= (int64_t)hak_sampled_bytes(n);
   if (HAK_UNLIKELY(hak_pace.left < 0)) {
     __asm__ volatile("" ::: "memory"); /* lets the compiler subtract in memory */
@@ -67,16 +72,6 @@ HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, void **top, si
   void *p = hak_cache_pop(x, c, top);
   if (p == NULL) __builtin_unreachable(); /* lets the compiler drop the caller's test for NULL */
   return p;
-}
-
-/* hak_sampled_pop for n bytes of any number. */
-HAK_INLINE void *hak_sampled_pop_for(size_t n) {
-  struct hak_context *x = hak_context;
-  size_t c;
-  if (HAK_LIKELY(n <= HAK_SMALL_MAX)) c = x->small_class[(n + 15) / 16];
-  else if (n <= HAK_SLAB_MAX) c = hak_mid_class_of(n);
-  else return NULL;
-  return hak_sampled_pop(x, c, HAK_PEEK(&x->top[c]), n);
 }
 
 /* malloc of a call whose frame is in hak_pace. */

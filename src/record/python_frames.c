@@ -21,6 +21,7 @@
 #include "os/allowed.h"
 #include "os/catch.h"
 #include "os/lookup.h"
+#include "os/os.h"
 #include "os/seal.h"
 #include "record/profile_places.h"
 #include "record/unwind.h"
@@ -143,7 +144,7 @@ static bool is_page_readable(struct walk *walk, uint64_t page) {
   return true;
 }
 
-static bool can_read_all(struct walk *walk, uint64_t address, uint64_t bytes) {
+static HAK_NOINLINE bool can_read_all(struct walk *walk, uint64_t address, uint64_t bytes) {
   uint64_t last = (address + bytes - 1) >> PAGE_SHIFT;
   if (bytes == 0) return true;
   if (address >> PAGE_SHIFT == 0 || address >> 56 != 0 || bytes > TABLE_MOST) return false;
@@ -154,7 +155,7 @@ static bool can_read_all(struct walk *walk, uint64_t address, uint64_t bytes) {
 }
 
 /* False: `bytes` bytes at the address, a multiple of them, cannot be read. */
-static bool is_sound(struct walk *walk, uint64_t address, uint64_t bytes) {
+HAK_INLINE bool is_sound(struct walk *walk, uint64_t address, uint64_t bytes) {
   uint64_t page = address >> PAGE_SHIFT;
   return address % bytes == 0 && page != 0 && (walk->page[page % PAGES] == page || can_read_all(walk, address, bytes));
 }
@@ -234,6 +235,53 @@ static uint32_t line_in(struct table table, uint32_t line, uint64_t index) {
   return 0;
 }
 
+/* ---- lines known ---- */
+
+enum { LINE_ROWS = 1 << 10 };
+
+/* The line at which a table that begins with `first_line` has an instruction; found by a hash of all three. */
+struct known_line {
+  uint64_t check, line; /* check: key ^ line; line: never 0, as KNOWN is set */
+};
+#define KNOWN ((uint64_t)1 << 32)
+
+static HAK_RARE struct known_line *g_known_lines; /* NULL: none yet */
+
+static struct known_line *known_lines(void) {
+  struct known_line *rows = hak_load_acquire(&g_known_lines), *none = NULL;
+  if (HAK_LIKELY(rows != NULL)) return rows;
+  rows = hak_os_map(LINE_ROWS * sizeof *rows);
+  if (rows == NULL || hak_cas_acq_rel(&g_known_lines, &none, rows)) return rows;
+  hak_os_unmap(rows, LINE_ROWS * sizeof *rows);
+  return none;
+}
+
+/* FNV-1a by words: a tenth of the work of line_in. */
+static uint64_t key_of_line(struct table table, uint32_t first_line, uint64_t index) {
+  uint64_t key = 0xcbf29ce484222325u ^ first_line ^ index << 32, word = 0;
+  for (; (size_t)(table.end - table.at) >= sizeof word; table.at += sizeof word) {
+    __builtin_memcpy(&word, table.at, sizeof word);
+    key = (key ^ word) * 0x100000001b3u, key ^= key >> 29;
+  }
+  for (word = 0; table.at < table.end; table.at++) word = word << 8 | *table.at;
+  key = (key ^ word) * 0x9e3779b97f4a7c15u;
+  return key ^ key >> 32;
+}
+
+/* line_in, but once for the same bytes. Threads may lose each other's rows. */
+static uint32_t line_in_once(struct table table, uint32_t first_line, uint64_t index) {
+  struct known_line *rows = known_lines();
+  if (rows == NULL) return line_in(table, first_line, index);
+  uint64_t key = key_of_line(table, first_line, index);
+  struct known_line *row = &rows[key % LINE_ROWS];
+  uint64_t line = hak_load(&row->line);
+  if (HAK_LIKELY(line != 0 && (hak_load(&row->check) ^ line) == key)) return (uint32_t)line;
+  line = KNOWN | line_in(table, first_line, index);
+  hak_store(&row->line, line);
+  hak_store(&row->check, key ^ line);
+  return (uint32_t)line;
+}
+
 static uint32_t line_of(struct walk *walk, uint64_t code, uint64_t instruction) {
   enum { INSTRUCTION_BYTES = 2 };
   uint64_t bytes = word_at(walk, code + LINES_AT), size = word_at(walk, bytes + SIZE_AT);
@@ -241,7 +289,7 @@ static uint32_t line_of(struct walk *walk, uint64_t code, uint64_t instruction) 
   uint32_t line = half_at(walk, code + walk->layout->first_line);
   if (bytes == 0 || size > TABLE_MOST || !can_read_all(walk, bytes + BYTES_AT, size)) return line;
   const uint8_t *begin = (const uint8_t *)(uintptr_t)(bytes + BYTES_AT);
-  return line_in((struct table){begin, begin + size}, line, index);
+  return line_in_once((struct table){begin, begin + size}, line, index);
 }
 
 /* ---- places ---- */
