@@ -28,9 +28,9 @@
 static void *block(size_t n, const void *site) {
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
-  void **top = hak_cache_top(x, c);
-  if (top != NULL) return hak_cache_pop(x, c, top);
-  return HAK_UNLIKELY(hak_calls_are_sampled()) ? hak_sampled_malloc(n, site) : hak_untraced_malloc(n, site);
+  void **top;
+  if (hak_cache_has(x, c, &top)) return hak_cache_pop(x, c, top);
+  return HAK_UNLIKELY(hak_calls_are_sampled()) ? hak_sampled_block(n, site, top, c, x) : hak_untraced_malloc(n, site);
 }
 
 /* A block that magazines cannot serve. */

@@ -194,6 +194,13 @@ void *hak_sampled_malloc(size_t n, const void *site) {
   return n > HAK_SLAB_MAX ? sampled_run(n, weight, site) : sampled_slot(n, weight, site);
 }
 
+void *hak_sampled_block(size_t n, const void *site, HAK_FOUND) {
+  void *p = hak_sampled_pop(x, c, top, n);
+  if (p == NULL) return hak_sampled_malloc(n, site);
+  hak_pace.passed = true;
+  return p;
+}
+
 /* ---- free ---- */
 
 /* `left` stands still while calls are not sampled. */

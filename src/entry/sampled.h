@@ -77,6 +77,9 @@ HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, void **top, si
 /* malloc of a call whose frame is in hak_pace. */
 void *hak_sampled_malloc(size_t n, const void *site);
 
+/* The same for a request that the magazine may serve: a block was handed out. */
+void *hak_sampled_block(size_t n, const void *site, HAK_FOUND);
+
 /* The same for blocks that only blocks/large.h or blocks/big.h can serve. */
 void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site);
 

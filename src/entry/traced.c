@@ -62,7 +62,7 @@ void hak_traced_free(void *p, const void *site) {
 }
 
 /* realloc(p, 0) frees; realloc(NULL, n) is a malloc. */
-void *hak_traced_realloc(void *p, size_t n, const void *site) {
+static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
   bool traced = is_traced();
   MARK_FRAME();
   if (traced && p != NULL && n == 0) hak_trace_went(p, PLACE(site));
@@ -71,4 +71,16 @@ void *hak_traced_realloc(void *p, size_t n, const void *site) {
   if (traced && p == NULL) hak_trace_came(HAK_TRACE_ALLOC, q, n, 0, PLACE(site));
   if (traced && p != NULL && n != 0) hak_trace_resized(p, q, n, began, PLACE(site));
   return q;
+}
+
+/* True if the sampler alone is told, and not of this block: one with a class is never sampled. */
+static bool tells_nothing(const void *p) {
+  unsigned eyes = hak_load(&g_calls);
+  return eyes != HAK_CALLS_UNKNOWN && !hak_calls_see_frees(eyes) && hak_is_slab_class(hak_range_class(p));
+}
+
+void *hak_traced_realloc(void *p, size_t n, const void *site) {
+  if (n == 0 || !tells_nothing(p)) return traced_realloc(p, n, site);
+  MARK_FRAME();
+  return hak_untraced_realloc(p, n, site);
 }
