@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: MIT OR Apache-2.0
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 // unit.cpp: for a compiler: templates of the standard library.
 #include <algorithm>
 #include <map>

@@ -2,11 +2,12 @@
 /* sampled.h: the slow paths while calls are sampled.
  *
  * what      Each malloc takes the slow path, as the floors are raised, and counts its bytes down; a free of a block
- *           with a class stays fast. Nearly all requests are served from the magazine at once. Per `profile_bytes`
+ *           with a class stays fast. Nearly all requests are served from the magazine at once, whose class, top and
+ *           context the fast path hands on in registers. Per `profile_bytes`
  *           requested, one block on average is sampled: it is placed such that its free takes the slow path, and its
  *           stack and bytes go into the table.
  *
- *              malloc -> slow path -> left -= bytes >= 0 ? pop             22 instructions more than without sampling
+ *              malloc -> slow path -> left -= bytes >= 0 ? pop             11 instructions more than without sampling
  *                                              \--- < 0 ? sampled slab | run with a site | big block;
  *                                                         stack -> record/profile_samples.h
  *

@@ -161,7 +161,7 @@ HAK_INLINE bool is_sound(struct walk *walk, uint64_t address, uint64_t bytes) {
 }
 
 /* The same for more, at a multiple of 8. */
-HAK_INLINE bool can_read(struct walk *walk, uint64_t address, uint64_t bytes) {
+HAK_INLINE bool can_read_object(struct walk *walk, uint64_t address, uint64_t bytes) {
   uint64_t page = address >> PAGE_SHIFT, last = (address + bytes - 1) >> PAGE_SHIFT;
   bool known = page == last && page != 0 && walk->page[page % PAGES] == page;
   return address % sizeof address == 0 && (HAK_LIKELY(known) || can_read_all(walk, address, bytes));
@@ -193,7 +193,7 @@ ANY_BYTE static uint8_t byte_at(struct walk *walk, uint64_t address) {
 static struct hak_place_text text_at(struct walk *walk, uint64_t object) {
   static const struct hak_place_text none = {"?", 1, HAK_PLACE_ASCII};
   enum { KIND_SHIFT = 2, KIND = 7, COMPACT = 1 << 5, ASCII = 1 << 6 };
-  if (!can_read(walk, object, STATE_AT + sizeof object)) return none;
+  if (!can_read_object(walk, object, STATE_AT + sizeof object)) return none;
   uint64_t length = object_word(object, SIZE_AT);
   uint32_t state = (uint32_t)object_word(object, STATE_AT);
   if (object_word(object, TYPE_AT) != g_python.found.text_type || length == 0 || length > LENGTH_MOST) return none;
@@ -252,7 +252,7 @@ static uint32_t line_in(struct table table, uint32_t line, uint64_t index) {
 static struct table lines_of(struct walk *walk, uint64_t code) {
   static const struct table none = {NULL, NULL};
   uint64_t bytes = object_word(code, LINES_AT);
-  if (!can_read(walk, bytes, BYTES_AT)) return none;
+  if (!can_read_object(walk, bytes, BYTES_AT)) return none;
   uint64_t size = object_word(bytes, SIZE_AT);
   if (size > TABLE_MOST || !can_read_all(walk, bytes + BYTES_AT, size)) return none;
   const uint8_t *begin = (const uint8_t *)(uintptr_t)(bytes + BYTES_AT);
@@ -262,7 +262,7 @@ static struct table lines_of(struct walk *walk, uint64_t code) {
 /* ---- places ---- */
 
 static bool is_code(struct walk *walk, uint64_t code) {
-  return can_read(walk, code, LINES_AT + sizeof code) && object_word(code, TYPE_AT) == g_python.found.code_type;
+  return can_read_object(walk, code, LINES_AT + sizeof code) && object_word(code, TYPE_AT) == g_python.found.code_type;
 }
 
 /* All that a place is made of. */
@@ -280,7 +280,7 @@ static uint64_t key_of_spot(const struct spot *spot) {
 }
 
 /* The hash of the same bytes takes a tenth of the work of line_in. */
-static uint64_t place_of(const struct spot *spot) {
+static uint64_t place_of_spot(const struct spot *spot) {
   if (spot->lines.at == NULL) return hak_place_find(spot->name, spot->file, spot->first_line);
   uint64_t key = key_of_spot(spot), place = hak_place_known(key);
   if (HAK_LIKELY(place != 0)) return place;
@@ -299,7 +299,7 @@ static void note_place(struct walk *walk, uint64_t frame) {
                       .lines = lines_of(walk, code),
                       .first_line = half_at(walk, code + walk->layout->first_line),
                       .index = hak_less(instruction, code + walk->layout->instructions) / INSTRUCTION_BYTES};
-  uint64_t place = place_of(&spot);
+  uint64_t place = place_of_spot(&spot);
   if (place != 0) walk->frames[walk->depth + walk->pending++] = place;
 }
 
