@@ -39,7 +39,7 @@ HAK_SLOW void *hak_slow_malloc(size_t n, const void *site, HAK_FOUND);
 HAK_SLOW void hak_slow_free(void *p, const void *site);
 HAK_SLOW void *hak_slow_realloc(void *p, size_t n, const void *site);
 HAK_SLOW void *hak_slow_realloc_none(size_t n, const void *site, HAK_FOUND); /* realloc(NULL, n) */
-HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site, HAK_FOUND);
+HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site);
 
 /* [bytes] Usable size of a block. 0 for NULL; a pointer that is not the start of a live block is fatal. */
 size_t hak_slow_usable(const void *p, const void *site);
@@ -66,8 +66,8 @@ HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
 /* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
 HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *, HAK_FOUND)) {
   struct hak_context *x = hak_context;
-  size_t c;
-  void **top;
+  size_t c = 0;
+  void **top = NULL;
   if (HAK_LIKELY(n <= HAK_SMALL_MAX)) {
     c = x->small_class[(n + 15) / 16];
     if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
@@ -77,8 +77,6 @@ HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const v
   } else if (n <= HAK_RUN_MAX) {
     c = x->run_class[(n + 4095) / 4096];
     if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
-  } else {
-    return slow_path(n, __builtin_return_address(0), NULL, 0, x);
   }
   return slow_path(n, __builtin_return_address(0), top, c, x);
 }
@@ -105,12 +103,12 @@ HAK_INLINE void hak_fast_free(void *p) {
 HAK_INLINE void *hak_fast_calloc(size_t count, size_t size) {
   size_t n;
   if (HAK_UNLIKELY(__builtin_mul_overflow(count, size, &n) || n > HAK_SMALL_MAX)) {
-    return hak_slow_calloc(count, size, __builtin_return_address(0), NULL, 0, hak_context);
+    return hak_slow_calloc(count, size, __builtin_return_address(0));
   }
   struct hak_context *x = hak_context;
-  size_t c = x->small_class[(n + 15) / 16];
-  void **top;
-  if (!hak_cache_has(x, c, &top)) return hak_slow_calloc(count, size, __builtin_return_address(0), top, c, x);
+  unsigned c = x->small_class[(n + 15) / 16];
+  void **top = hak_cache_top(x, c);
+  if (HAK_UNLIKELY(top == NULL)) return hak_slow_calloc(count, size, __builtin_return_address(0));
   return hak_libc_memset(hak_cache_pop(x, c, top), 0, n);
 }
 

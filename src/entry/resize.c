@@ -73,11 +73,9 @@ void *hak_untraced_calloc(size_t count, size_t size, const void *site) {
   return p == NULL ? NULL : hak_libc_memset(p, 0, n);
 }
 
-/* With a top that was found, count * size is at most HAK_SMALL_MAX. */
-void *hak_slow_calloc(size_t count, size_t size, const void *site, HAK_FOUND) {
-  if (HAK_LIKELY(HAK_PEEK(&g_calls) == HAK_CALLS_UNOBSERVED)) return hak_untraced_calloc(count, size, site);
-  void *p = hak_sampled_pop(x, c, top, count * size);
-  return HAK_LIKELY(p != NULL) ? hak_libc_memset(p, 0, count * size) : hak_traced_calloc(count, size, site);
+void *hak_slow_calloc(size_t count, size_t size, const void *site) {
+  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_calloc(count, size, site);
+  return hak_traced_calloc(count, size, site);
 }
 
 /* ---- memalign ---- */

@@ -23,7 +23,7 @@ static void *slot(size_t room, const void *site) {
 void *hak_secured_malloc(size_t n, const void *site) {
   size_t room = hak_secure_room(n);
   if (n <= HAK_SECURE_ZEROED) return hak_front_dress(slot(room, site), n, 16);
-  void *p = room <= HAK_RUN_MAX ? slot(room, site) : hak_slow_calloc(1, room, site, NULL, 0, hak_context);
+  void *p = room <= HAK_RUN_MAX ? slot(room, site) : hak_slow_calloc(1, room, site);
   if (p != NULL && room <= HAK_RUN_MAX) hak_libc_memset(p, 0, n);
   return hak_front_dress(p, n, 16);
 }
