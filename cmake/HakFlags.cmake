@@ -60,13 +60,20 @@ target_compile_options(hak_flags_common INTERFACE
 target_link_options(hak_flags_common INTERFACE ${sanitizer_flags} ${library_sanitizer_flags})
 target_link_libraries(hak_flags_common INTERFACE Threads::Threads)
 
+# On x86-64 the linker turns a call by the table of addresses into a direct call, and no name of libc's has a stub. On
+# AArch64 it does not: each call of a function of another file would read its address.
+set(no_plt -fno-plt)
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL "aarch64")
+  set(no_plt)
+endif()
+
 # Neither the path of the sources nor of the build enters a library: builds are reproducible in any folder (tests/dist).
 # A debugger that runs in the root of the sources finds the files.
 add_library(hak_flags_library INTERFACE)
 target_link_libraries(hak_flags_library INTERFACE hak_flags_common)
 target_compile_options(hak_flags_library INTERFACE
   -ffile-prefix-map=${PROJECT_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build
-  ${library_sanitizer_flags} -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-plt -Wshadow -Wconversion
+  ${library_sanitizer_flags} -fPIC -fvisibility=hidden -fno-semantic-interposition ${no_plt} -Wshadow -Wconversion
   $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>
   $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>)
 

@@ -33,6 +33,11 @@ foreach(file IN LISTS HAK_SMALL)
   set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/${file}.c APPEND PROPERTY COMPILE_OPTIONS $<$<CONFIG:Release>:-Os>)
 endforeach()
 
+# Files that call exported names, as new[] calls malloc: by the table of addresses, without a stub, on AArch64 too (HakFlags.cmake).
+foreach(file IN ITEMS malloc.c derived.c new.cpp)
+  set_property(SOURCE ${PROJECT_SOURCE_DIR}/src/api/${file} APPEND PROPERTY COMPILE_OPTIONS -fno-plt)
+endforeach()
+
 # What one libc has and the other lacks (src/os/libc.h).
 include(CheckSymbolExists)
 check_symbol_exists(__GLIBC__ features.h HAK_GLIBC)

@@ -85,7 +85,7 @@ test_built() {
 # An emulator takes minutes for some units: those run in stress.
 test_emulated() {
   build release-aarch64 "${emulated[@]}" || return 0
-  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions|wheel_)' -LE '^long$' \
+  test_built release-aarch64 -R '^(unit|api|wrongfree|instructions|wheel_|names_(Undefined|Exported|Data))' -LE '^long$' \
     -E '^unit_(classes|slab|limits|runs|poisson|quantile|lifecycle|big_cache|peaks|extents)$'
 }
 

@@ -144,9 +144,9 @@ HAK_NOINLINE void *caught(void *(*form)(size_t, Align...), const char *late, siz
 
 /* ---- four calls of the fast path, inlined so that the call site is the program's ---- */
 
-HAK_NOINLINE void *make_slow(size_t n, const void *site) {
+HAK_NOINLINE void *make_slow(size_t n, const void *site, HAK_FOUND) {
   HAK_KEEP_FRAME();
-  void *p = hak_slow_malloc(n, site);
+  void *p = hak_slow_malloc(n, site, top, c, x);
   return HAK_LIKELY(p != nullptr) ? p : ask_handler(0, n, site);
 }
 
@@ -220,9 +220,9 @@ HAK_INLINE void *make_dressed_nothrow(size_t n) noexcept {
   return caught<>(hak_new, plain_nothrow, n);
 }
 
-HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site) noexcept {
+HAK_NOINLINE void *make_nothrow_slow(size_t n, const void *site, HAK_FOUND) noexcept {
   HAK_KEEP_FRAME();
-  void *p = hak_slow_malloc(n, site);
+  void *p = hak_slow_malloc(n, site, top, c, x);
   if (HAK_LIKELY(p != nullptr) || current_handler() == nullptr) return p;
   return caught<>(hak_new, plain_nothrow, n);
 }

@@ -32,6 +32,8 @@
 #define HAK_TABLE __attribute__((section(".bss.table")))
 #define HAK_TABLE_AT(place) __attribute__((section(".bss.table." #place)))
 #define HAK_RARE __attribute__((section(".bss.unlikely")))
+/* On data that is not zero: behind the rows of the size classes, whose page is the first (tables/classes.c). */
+#define HAK_DATA __attribute__((section(".data.word")))
 /* On constants that contain no addresses: placed behind the constants that a small process reads. */
 #define HAK_RARE_CONSTANT __attribute__((section(".rodata.unlikely")))
 /* On data that does not change after the start of the process: read-only from then on in the secure flavour. A later
@@ -39,9 +41,11 @@
 #if HAK_SECURE
 #define HAK_SEALED __attribute__((section(".sealed")))
 #define HAK_SEALED_OR_RARE HAK_SEALED
+#define HAK_SEALED_OR_DATA HAK_SEALED
 #else
 #define HAK_SEALED
 #define HAK_SEALED_OR_RARE HAK_RARE
+#define HAK_SEALED_OR_DATA HAK_DATA
 #endif
 
 HAK_INLINE bool hak_is_power_of_two(size_t n) { return n != 0 && (n & (n - 1)) == 0; }

@@ -95,7 +95,7 @@ HAK_INLINE unsigned hak_context_class(const struct hak_context *x, size_t n) {
 
 /* Takes the block below top, which the class has. The block is read before top is lowered: a signal handler between the
  * two may refill the magazine or free a block, and would store another block there. ThreadSanitizer sees the store. */
-HAK_INLINE void *hak_cache_pop(struct hak_context *x, unsigned c, void **top) {
+HAK_INLINE void *hak_cache_pop(struct hak_context *x, size_t c, void **top) {
   if (HAK_ELIDE_LOCKS) return hak_arch_pop(&x->top[c], top);
   void *p = top[-1];
   hak_store(&x->top[c], top - 1);

@@ -31,12 +31,14 @@
 #include "tables/settings.h"
 
 /* The slow paths. `site` is the return address in the program. With nothrow, C++'s operator delete jumps to its slow
- * path as free does. */
+ * path as free does. top, c, x: the top that was found, of class c in context x; NULL, 0 and any context if n has no
+ * class: the sampler takes the block there (entry/sampled.h). They are last, so that they are in registers already. */
 #define HAK_SLOW __attribute__((nothrow))
-HAK_SLOW void *hak_slow_malloc(size_t n, const void *site);
+#define HAK_FOUND void **top, size_t c, struct hak_context *x
+HAK_SLOW void *hak_slow_malloc(size_t n, const void *site, HAK_FOUND);
 HAK_SLOW void hak_slow_free(void *p, const void *site);
 HAK_SLOW void *hak_slow_realloc(void *p, size_t n, const void *site);
-HAK_SLOW void *hak_slow_realloc_none(size_t n, const void *site); /* realloc(NULL, n) */
+HAK_SLOW void *hak_slow_realloc_none(size_t n, const void *site, HAK_FOUND); /* realloc(NULL, n) */
 HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site);
 
 /* [bytes] Usable size of a block. 0 for NULL; a pointer that is not the start of a live block is fatal. */
@@ -49,28 +51,34 @@ void *hak_slow_memalign(size_t align, size_t n, const void *site);
  * the kernel's barrier falls between two instructions; ThreadSanitizer does not know the barrier. */
 #define HAK_POKE(p, v) (HAK_ELIDE_LOCKS ? hak_store(p, v) : hak_store_release(p, v))
 
-/* The magazine's top if class c has a block, else NULL: take the slow path. */
+/* False: class c has no block, or is closed: take the slow path. *top: as it was read. */
+HAK_INLINE bool hak_cache_has(struct hak_context *x, size_t c, void ***top) {
+  *top = HAK_PEEK(&x->top[c]);
+  return HAK_LIKELY(*top > HAK_PEEK(&x->floor[c]));
+}
+
+/* The magazine's top if class c has a block, else NULL. */
 HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
-  void **top = HAK_PEEK(&x->top[c]);
-  return HAK_LIKELY(top > HAK_PEEK(&x->floor[c])) ? top : NULL;
+  void **top;
+  return hak_cache_has(x, c, &top) ? top : NULL;
 }
 
 /* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
-HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *)) {
+HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *, HAK_FOUND)) {
   struct hak_context *x = hak_context;
-  unsigned c;
-  void **top;
+  size_t c = 0;
+  void **top = NULL;
   if (HAK_LIKELY(n <= HAK_SMALL_MAX)) {
     c = x->small_class[(n + 15) / 16];
-    if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
+    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
   } else if (HAK_LIKELY(n <= HAK_SLAB_MAX)) {
     c = hak_mid_class_of(n);
-    if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
+    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
   } else if (n <= HAK_RUN_MAX) {
     c = x->run_class[(n + 4095) / 4096];
-    if (HAK_LIKELY((top = hak_cache_top(x, c)) != NULL)) return hak_cache_pop(x, c, top);
+    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
   }
-  return slow_path(n, __builtin_return_address(0));
+  return slow_path(n, __builtin_return_address(0), top, c, x);
 }
 
 HAK_INLINE void *hak_fast_malloc(size_t n) { return hak_fast_malloc_or(n, hak_slow_malloc); }

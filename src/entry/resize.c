@@ -28,9 +28,9 @@
 static void *block(size_t n, const void *site) {
   struct hak_context *x = hak_context;
   unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
-  void **top = hak_cache_top(x, c);
-  if (top != NULL) return hak_cache_pop(x, c, top);
-  return HAK_UNLIKELY(hak_calls_are_sampled()) ? hak_sampled_malloc(n, site) : hak_untraced_malloc(n, site);
+  void **top;
+  if (hak_cache_has(x, c, &top)) return hak_cache_pop(x, c, top);
+  return HAK_UNLIKELY(hak_calls_are_sampled()) ? hak_sampled_block(n, site, top, c, x) : hak_untraced_malloc(n, site);
 }
 
 /* A block that magazines cannot serve. */
@@ -229,8 +229,19 @@ void *hak_untraced_realloc(void *p, size_t n, const void *site) {
   return q;
 }
 
-void *hak_slow_realloc(void *p, size_t n, const void *site) {
-  return HAK_LIKELY(hak_calls_are_unobserved()) ? hak_untraced_realloc(p, n, site) : hak_traced_realloc(p, n, site);
+/* True if p has a class that serves n bytes, and no observer is told: sampling counts no such call. */
+static bool stays_unseen(const void *p, size_t n) {
+  unsigned eyes = hak_load(&g_calls);
+  return eyes != HAK_CALLS_UNKNOWN && !hak_calls_see_frees(eyes) && hak_class_fits(hak_range_class(p), n);
 }
 
-void *hak_slow_realloc_none(size_t n, const void *site) { return hak_slow_realloc(NULL, n, site); }
+void *hak_slow_realloc(void *p, size_t n, const void *site) {
+  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_realloc(p, n, site);
+  return stays_unseen(p, n) ? p : hak_traced_realloc(p, n, site);
+}
+
+void *hak_slow_realloc_none(size_t n, const void *site, HAK_FOUND) {
+  if (HAK_LIKELY(HAK_PEEK(&g_calls) == HAK_CALLS_UNOBSERVED)) return block(n, site);
+  void *p = hak_sampled_pop(x, c, top, n);
+  return HAK_LIKELY(p != NULL) ? p : hak_traced_realloc(NULL, n, site);
+}

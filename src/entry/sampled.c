@@ -46,12 +46,16 @@ static void heed_means(void) {
   if (hak_pace.guard_mean != hak_setting(guard_bytes)) draw_guard();
 }
 
-/* The settings are looked at again after LOOK bytes, however far the next sample is. Readers of a profile are told that
- * a few means may go unseen, so LOOK is no more than the least mean that a new setting begins with. */
+/* [bytes] The settings are looked at again after so much, however far the next sample is. Readers of a profile are told
+ * that a few means may go unseen: the least mean that a new setting begins with, and up to four of these while samples
+ * are rare, as each look costs some 100 instructions. */
+static int64_t look_after(void) {
+  return (int64_t)hak_min(hak_max(hak_pace.mean / 64, HAK_DENSE_LEAST), 4 * HAK_DENSE_LEAST);
+}
+
 static void set_left(void) {
-  enum { LOOK = HAK_DENSE_LEAST };
-  int64_t next = hak_pace.to_sample < hak_pace.to_guard ? hak_pace.to_sample : hak_pace.to_guard;
-  hak_pace.left = hak_pace.drawn = (next < LOOK ? next : LOOK) - 1; /* the request with that byte leaves less than 0 */
+  int64_t next = hak_pace.to_sample < hak_pace.to_guard ? hak_pace.to_sample : hak_pace.to_guard, look = look_after();
+  hak_pace.left = hak_pace.drawn = (next < look ? next : look) - 1; /* the request with that byte leaves less than 0 */
 }
 
 /* Seeds: threads have different tokens; the clock tells a thread from an earlier thread with the same token. */
@@ -173,17 +177,28 @@ static HAK_NOINLINE void *sampled_run(size_t n, double weight, const void *site)
   return p;
 }
 
+/* A block for a request that was counted and is not sampled. */
+static void *unsampled_block(size_t n, const void *site) {
+  struct hak_context *x = hak_context;
+  unsigned c = n <= HAK_RUN_MAX ? hak_context_class(x, n) : 0;
+  void **top = HAK_PEEK(&x->top[c]);
+  return c != 0 && hak_sampled_has(x, c, top) ? hak_cache_pop(x, c, top) : hak_untraced_malloc(n, site);
+}
+
 void *hak_sampled_malloc(size_t n, const void *site) {
   if (HAK_UNLIKELY(n >= HAK_REQUEST_END)) return hak_untraced_malloc(n, site);
   void *p;
-  if (HAK_LIKELY((p = hak_sampled_pop_for(n)) != NULL)) {
-    hak_pace.passed = true;
-    return p;
-  }
   double weight = count_request(n);
   if (HAK_UNLIKELY(hak_pace.guard) && (p = hak_guard_malloc(n, site)) != NULL) return p;
-  if (HAK_LIKELY(weight == 0)) return hak_untraced_malloc(n, site);
+  if (HAK_LIKELY(weight == 0)) return unsampled_block(n, site);
   return n > HAK_SLAB_MAX ? sampled_run(n, weight, site) : sampled_slot(n, weight, site);
+}
+
+void *hak_sampled_block(size_t n, const void *site, HAK_FOUND) {
+  void *p = hak_sampled_pop(x, c, top, n);
+  if (p == NULL) return hak_sampled_malloc(n, site);
+  hak_pace.passed = true;
+  return p;
 }
 
 /* ---- free ---- */

@@ -2,11 +2,12 @@
 /* sampled.h: the slow paths while calls are sampled.
  *
  * what      Each malloc takes the slow path, as the floors are raised, and counts its bytes down; a free of a block
- *           with a class stays fast. Nearly all requests are served from the magazine at once. Per `profile_bytes`
+ *           with a class stays fast. Nearly all requests are served from the magazine at once, whose class, top and
+ *           context the fast path hands on in registers. Per `profile_bytes`
  *           requested, one block on average is sampled: it is placed such that its free takes the slow path, and its
  *           stack and bytes go into the table.
  *
- *              malloc -> slow path -> left -= bytes >= 0 ? pop             22 instructions more than without sampling
+ *              malloc -> slow path -> left -= bytes >= 0 ? pop             11 instructions more than without sampling
  *                                              \--- < 0 ? sampled slab | run with a site | big block;
  *                                                         stack -> record/profile_samples.h
  *
@@ -53,32 +54,32 @@ extern HAK_HIDDEN __thread struct hak_pace hak_pace;
 /* [bytes] Weight of a request: any function of n would do, but not 0 for any n. */
 HAK_INLINE size_t hak_sampled_bytes(size_t n) { return n + 16; }
 
-/* A block from the magazine of class c. NULL: the magazine is empty or closed, or the request is to be sampled. What is
- * observed besides needs no test, as it closes all classes. */
-HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, size_t n) {
-  void **top = HAK_PEEK(&x->top[c]);
+/* False: the magazine of class c, whose top was read, is empty or closed. What is observed besides needs no test, as it
+ * closes all classes. */
+HAK_INLINE bool hak_sampled_has(struct hak_context *x, size_t c, void **top) {
   uintptr_t below;
-  if (HAK_UNLIKELY(!__builtin_add_overflow((uintptr_t)HAK_PEEK(&x->floor[c]), (uintptr_t)top, &below))) return NULL;
-  int64_t left = hak_pace.left - (int64_t)hak_sampled_bytes(n);
-  if (HAK_UNLIKELY(left < 0)) return NULL;
-  hak_pace.left = left;
-  void *p = hak_cache_pop(x, (unsigned)c, top);
+  return HAK_LIKELY(__builtin_add_overflow((uintptr_t)HAK_PEEK(&x->floor[c]), (uintptr_t)top, &below));
+}
+
+/* A block from the magazine of class c, whose top was read. NULL: there is none, or the request is to be sampled. */
+HAK_INLINE void *hak_sampled_pop(struct hak_context *x, size_t c, void **top, size_t n) {
+  if (!hak_sampled_has(x, c, top)) return NULL;
+  hak_pace.left -= (int64_t)hak_sampled_bytes(n);
+  if (HAK_UNLIKELY(hak_pace.left < 0)) {
+    __asm__ volatile("" ::: "memory"); /* lets the compiler subtract in memory */
+    hak_pace.left += (int64_t)hak_sampled_bytes(n);
+    return NULL;
+  }
+  void *p = hak_cache_pop(x, c, top);
   if (p == NULL) __builtin_unreachable(); /* lets the compiler drop the caller's test for NULL */
   return p;
 }
 
-/* hak_sampled_pop for n bytes of any number. */
-HAK_INLINE void *hak_sampled_pop_for(size_t n) {
-  struct hak_context *x = hak_context;
-  size_t c;
-  if (HAK_LIKELY(n <= HAK_SMALL_MAX)) c = x->small_class[(n + 15) / 16];
-  else if (n <= HAK_SLAB_MAX) c = hak_mid_class_of(n);
-  else return NULL;
-  return hak_sampled_pop(x, c, n);
-}
-
 /* malloc of a call whose frame is in hak_pace. */
 void *hak_sampled_malloc(size_t n, const void *site);
+
+/* The same for a request that the magazine may serve: a block was handed out. */
+void *hak_sampled_block(size_t n, const void *site, HAK_FOUND);
 
 /* The same for blocks that only blocks/large.h or blocks/big.h can serve. */
 void *hak_sampled_run(size_t n, size_t align, bool *zero, const void *site);

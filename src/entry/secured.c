@@ -16,8 +16,8 @@
 static void *slot(size_t room, const void *site) {
   struct hak_context *x = hak_context;
   unsigned c = hak_context_class(x, room);
-  void **top = hak_cache_top(x, c);
-  return HAK_LIKELY(top != NULL) ? hak_cache_pop(x, c, top) : hak_slow_malloc(room, site);
+  void **top;
+  return hak_cache_has(x, c, &top) ? hak_cache_pop(x, c, top) : hak_slow_malloc(room, site, top, c, x);
 }
 
 void *hak_secured_malloc(size_t n, const void *site) {

@@ -142,15 +142,15 @@ void *hak_untraced_malloc(size_t n, const void *site) {
   return HAK_LIKELY(p != NULL) ? p : hak_slow_ask(n, site);
 }
 
-/* While calls are sampled nearly all of them end in hak_sampled_pop_for. */
-void *hak_slow_malloc(size_t n, const void *site) {
+/* While calls are sampled nearly all of them end in hak_sampled_pop. */
+void *hak_slow_malloc(size_t n, const void *site, HAK_FOUND) {
   if (HAK_LIKELY(HAK_PEEK(&g_calls) == HAK_CALLS_UNOBSERVED)) return hak_untraced_malloc(n, site);
-  void *p = hak_sampled_pop_for(n);
+  void *p = hak_sampled_pop(x, c, top, n);
   return HAK_LIKELY(p != NULL) ? p : hak_traced_malloc(n, site);
 }
 
 void *hak_slow_alloc_at(size_t n, const void *site) {
-  void *p = hak_slow_malloc(n, site);
+  void *p = hak_slow_malloc(n, site, NULL, 0, hak_context);
   if (hak_slow_class(p) == 0) return p; /* counted by src/blocks */
   /* A block with a class counts as freed at once: no free of such a block knows the site. */
   unsigned number = hak_site_of(site, __builtin_frame_address(0));

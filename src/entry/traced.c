@@ -73,7 +73,14 @@ static HAK_NOINLINE void *traced_realloc(void *p, size_t n, const void *site) {
   return q;
 }
 
+/* True if the sampler alone is told, and not of this block: one with a class is never sampled. */
+static bool tells_nothing(const void *p) {
+  unsigned eyes = hak_load(&g_calls);
+  return eyes != HAK_CALLS_UNKNOWN && !hak_calls_see_frees(eyes) && hak_is_slab_class(hak_range_class(p));
+}
+
 void *hak_traced_realloc(void *p, size_t n, const void *site) {
-  void *q = p == NULL ? hak_sampled_pop_for(n) : NULL;
-  return HAK_LIKELY(q != NULL) ? q : traced_realloc(p, n, site);
+  if (n == 0 || !tells_nothing(p)) return traced_realloc(p, n, site);
+  MARK_FRAME();
+  return hak_untraced_realloc(p, n, site);
 }

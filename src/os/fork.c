@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
+#include "base/bits.h"
 #include "os/allowed.h"
 #include "os/alone.h"
 #include "os/call.h"
@@ -21,7 +22,7 @@
 #include "os/self.h"
 #include "os/thread.h"
 
-static uint8_t never_wiped __attribute__((section(".data.word"))) = 1;
+static HAK_DATA uint8_t never_wiped = 1;
 struct hak_fork g_fork = {.alive = &never_wiped};
 
 /* Returns libc's flag, 1 until libc makes a thread. */

@@ -77,7 +77,7 @@ static bool map_memory(struct hak_os_thread *thread, struct reach reach) {
 
 enum { UNREADABLE = INT32_MAX, NOT_READ = INT32_MAX - 1 };
 
-static uint32_t g_filters = NOT_READ; /* filters that came with the process: the number read first */
+static HAK_DATA uint32_t g_filters = NOT_READ; /* filters that came with the process: the number read first */
 static bool g_filter_came;
 static uint32_t g_threads; /* threads of the process at the last reading; 0: none yet */
 

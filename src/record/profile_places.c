@@ -73,7 +73,7 @@ static bool is_text(const struct hak_place_text *text, const char *own, size_t b
 }
 
 /* FNV-1a by words. */
-static uint64_t hash_text(uint64_t hash, const struct hak_place_text *text) {
+uint64_t hak_place_hash(uint64_t hash, const struct hak_place_text *text) {
   const char *at = text->data, *end = at + (size_t)text->length * (text->width != 0 ? text->width : 1);
   for (uint64_t word; (size_t)(end - at) >= sizeof word; at += sizeof word) {
     __builtin_memcpy(&word, at, sizeof word);
@@ -170,10 +170,44 @@ uint64_t hak_place_find(struct hak_place_text name, struct hak_place_text file, 
   name.length = (uint32_t)hak_min(name.length, NAME_MOST);
   file.data = (const char *)file.data + (size_t)skipped * (file.width != 0 ? file.width : 1);
   file.length -= skipped;
-  struct wanted wanted = {name, file, hash_text(hash_text(0xcbf29ce484222325u ^ line, &name), &file), line};
+  struct wanted wanted = {name, file, hak_place_hash(hak_place_hash(0xcbf29ce484222325u ^ line, &name), &file), line};
   const struct hak_place *place = find_place(&wanted);
   if (place == NULL) place = add_place(&wanted);
   return place != NULL ? hak_place_frame(place) : 0;
+}
+
+/* ---- places known by a hash of what they are made of ---- */
+
+enum { KNOWN_ROWS = 1 << 10 };
+
+/* Two words, of which one has the other in it: torn rows fit no key. Threads may lose each other's rows. */
+struct known_place {
+  uint64_t check, frame; /* check: key ^ frame; frame 0: free */
+};
+
+static HAK_RARE struct known_place *g_known_places; /* NULL: none yet */
+
+static struct known_place *known_row(uint64_t key) {
+  struct known_place *rows = hak_load_acquire(&g_known_places);
+  return rows != NULL ? &rows[key % KNOWN_ROWS] : NULL;
+}
+
+uint64_t hak_place_known(uint64_t key) {
+  const struct known_place *row = known_row(key);
+  uint64_t frame = row != NULL ? hak_load(&row->frame) : 0;
+  return frame != 0 && (hak_load(&row->check) ^ frame) == key ? frame : 0;
+}
+
+void hak_place_learn(uint64_t key, uint64_t frame) {
+  struct known_place *row = known_row(key), *none = NULL;
+  if (row == NULL) {
+    struct known_place *rows = hak_os_map(KNOWN_ROWS * sizeof *rows);
+    if (rows == NULL) return;
+    if (!hak_cas_acq_rel(&g_known_places, &none, rows)) hak_os_unmap(rows, KNOWN_ROWS * sizeof *rows);
+    row = known_row(key);
+  }
+  hak_store(&row->frame, frame);
+  hak_store(&row->check, key ^ frame);
 }
 
 void hak_places_visit(void (*visit)(const struct hak_place *place)) {

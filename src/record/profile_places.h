@@ -53,6 +53,14 @@ HAK_INLINE uint64_t hak_place_frame(const struct hak_place *place) { return (uin
  * held. */
 uint64_t hak_place_find(struct hak_place_text name, struct hak_place_text file, uint32_t line);
 
+/* A hash of the text's bytes, which goes on from `hash`. */
+uint64_t hak_place_hash(uint64_t hash, const struct hak_place_text *text);
+
+/* The frame that was learnt last for this key, a hash of all that its place is made of; 0: none. Neither takes a
+ * lock. */
+uint64_t hak_place_known(uint64_t key);
+void hak_place_learn(uint64_t key, uint64_t frame);
+
 /* Calls `visit` for each place. Lock: g_samples.lock held. */
 void hak_places_visit(void (*visit)(const struct hak_place *place));
 

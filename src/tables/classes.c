@@ -8,7 +8,7 @@
 
 #include "os/seal.h"
 
-HAK_SEALED uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
+HAK_SEALED_OR_DATA uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
     [0] = HAK_CLASS_16, /* malloc(0) returns a block of 16 B */
 #define SMALL_CLASS(previous, bytes, units) [(previous) / 16 + 1 ...(bytes) / 16] = HAK_CLASS_##bytes,
 #define MID_CLASS(previous, bytes, units)
@@ -23,7 +23,7 @@ HAK_SEALED uint8_t g_small_class[HAK_SMALL_MAX / 16 + 1] = {
 #undef RUN_CLASS
 };
 
-HAK_SEALED uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
+HAK_SEALED_OR_DATA uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 #define SMALL_CLASS(previous, bytes, units)
 #define MID_CLASS(previous, bytes, units) [(previous) / 128 + 1 ...(bytes) / 128] = HAK_CLASS_##bytes,
 #define TWIN_CLASS(color, bytes, units)
@@ -37,7 +37,7 @@ HAK_SEALED uint8_t g_mid_class[HAK_SLAB_MAX / 128 + 1] = {
 #undef RUN_CLASS
 };
 
-HAK_SEALED uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
+HAK_SEALED_OR_DATA uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
     [0 ... HAK_SLAB_MAX / 4096] = HAK_RUN_CLASS,
 #define SMALL_CLASS(previous, bytes, units)
 #define MID_CLASS(previous, bytes, units)
@@ -63,7 +63,8 @@ HAK_SEALED uint8_t g_run_class[HAK_RUN_MAX / 4096 + 1] = {
   [number] = {bytes, units, (uint32_t)((units)*HAK_UNIT_BYTES / (bytes)), previous, RECIPROCAL(bytes), \
               INVERSE(ODD_PART(bytes))},
 
-HAK_SEALED uint8_t g_class_end = HAK_EXTRA_CLASS, g_class_version;
+HAK_SEALED_OR_DATA uint8_t g_class_end = HAK_EXTRA_CLASS;
+HAK_SEALED uint8_t g_class_version;
 
 /* The writable name of g_class. A row is written once, before its class number is published, so readers and compilers
  * may treat rows as constants. A page of its own keeps the rows file-backed: the page behind is written by every

@@ -242,6 +242,9 @@ void settings(Session &session) {
   }
 }
 
+/* Moves pay, whatever this machine's costs are: a block here has few pages where pages are long. */
+void make_pages_dear(Session &) { ASSERT_EQ(hak_set("lab_cost_page", "1000000"), 0); }
+
 /* Each block is longer than all live bytes before, so pages of freed blocks move into the new block: whole mappings,
  * two adjacent mappings that moved before, halves; a block of several mappings is copied; a tail is cut off and
  * regained. */

@@ -39,6 +39,7 @@ void aligned(Session &session);
 void zeroed(Session &session);
 void trimmed(Session &session);
 void settings(Session &session);
+void make_pages_dear(Session &session);
 void moved(Session &session);
 void allow_draining(Session &session);
 void drained(Session &session);

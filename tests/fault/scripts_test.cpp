@@ -261,7 +261,7 @@ TEST_P(Purposes, EachAndAllOfItsKindAfter) {
 
 std::string name_of_instance(const ::testing::TestParamInfo<Script> &instance) { return instance.param.name; }
 
-constexpr Script kMoved = {"moved", fault::moved}, kDrained = {"drained", fault::drained, fault::allow_draining};
+constexpr Script kMoved = {"moved", fault::moved, fault::make_pages_dear}, kDrained = {"drained", fault::drained, fault::allow_draining};
 constexpr Script kBeyondTheRange[] = {{"big_table", fault::big_table, fault::fill_big_table},
                                       {"big_cache", fault::big_cache, fault::fill_big_cache},
                                       kMoved};

@@ -6,6 +6,7 @@ HAK_BUILD is the build's folder, HAK_TEST_PROGRAMS that of this folder's program
 
 import os
 import re
+import struct
 import subprocess
 import sys
 import tempfile
@@ -24,6 +25,9 @@ FOUND = [
     for name in ("torsocks/libtorsocks.so", "libuid_wrapper.so", "faketime/libfaketime.so.1", "faketime/libfaketimeMT.so.1")
 ]
 
+PT_LOAD, PF_W = 1, 2
+MOST_ADDRESSES = 120
+
 Result = subprocess.CompletedProcess[str]
 
 
@@ -37,6 +41,15 @@ def run(*command: str | Path, preload: tuple[Path, ...] = (LIBRARY,), **settings
     if not preload:
         del environment["LD_PRELOAD"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+
+def writable_bytes(library: Path) -> int:
+    """Of the segments that may be written to, zero data too."""
+    data = library.read_bytes()
+    table, = struct.unpack_from("<Q", data, 32)
+    size, count = struct.unpack_from("<HH", data, 54)
+    rows = (struct.unpack_from("<IIQQQQQ", data, table + n * size) for n in range(count))
+    return sum(row[6] for row in rows if row[0] == PT_LOAD and row[1] & PF_W)
 
 
 class NamesCase(unittest.TestCase):
@@ -108,6 +121,22 @@ class Exported(unittest.TestCase):
             names = self.defined(library)
             self.assertEqual([name for name, binding in names if binding == "LOCAL"], [], library)
             self.assertEqual({name.replace("@@", "@") for name, _ in names}, self.listed(library), library)
+
+
+class Data(unittest.TestCase):
+    """What a library's data cost each process."""
+
+    def test_a_garbage_collector_has_little_to_look_through(self) -> None:
+        """libgc takes all writable data of all libraries for its roots: as much more garbage it lets gather."""
+        self.assertLessEqual(writable_bytes(LIBRARY), 320 << 10)
+
+    def test_calls_of_own_functions_read_no_address(self) -> None:
+        """The table of addresses has libc's names, and what is exported or thread-local."""
+        for name in ("libhakmem.so", "libhakmem-secure.so", "libhakmem-dl.so"):
+            listed = subprocess.run(["readelf", "-WS", BUILD / name], capture_output=True, text=True, check=True).stdout
+            size = re.search(r" \.got +PROGBITS +\w+ \w+ (\w+) ", listed)
+            assert size, listed
+            self.assertLessEqual(int(size[1], 16), MOST_ADDRESSES * 8, name)
 
 
 class Own(NamesCase):

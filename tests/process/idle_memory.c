@@ -13,7 +13,7 @@
 
 #include "observe.h"
 
-enum { BLOCKS = 1 << 22, PAGE = 4096, SLOTS = 1 << 19, MOST_THREADS = 4 };
+enum { BLOCKS = 1 << 22, SLOT_BITS = 19, MOST_THREADS = 4 };
 enum { TOGETHER = 64, KEPT_OF = 20, TICK_MS = 64, WATCH_MS = 2000 };
 
 #define LOAD_BYTES (200 * MIB)
@@ -32,7 +32,7 @@ struct part {
 
 static char *g_block[BLOCKS];
 static uint32_t g_bytes[BLOCKS];
-static uintptr_t g_page[SLOTS];
+static uintptr_t g_page[1 << SLOT_BITS];
 static struct part g_part[MOST_THREADS];
 static int g_threads, g_parts;
 static const char *g_load;
@@ -40,7 +40,7 @@ static atomic_int g_filled, g_emptied, g_may_free, g_may_end;
 
 static size_t size_of_next(uint32_t *state) {
   const uint32_t dice = work_next(state) % 256;
-  if (strcmp(g_load, "holes") == 0) return PAGE;
+  if (strcmp(g_load, "holes") == 0) return page_bytes();
   if (dice < 200 || strcmp(g_load, "small") == 0) return 16 + work_next(state) % 1008;
   if (dice < 255) return 1024 + work_next(state) % (31 << 10);
   return (32 << 10) + work_next(state) % (160 << 10);
@@ -88,22 +88,12 @@ static void *do_part(void *own) {
 
 /* ---- the floor ---- */
 
-static size_t note_page(uintptr_t page) {
-  size_t i = page * 0x9e3779b97f4a7c15u >> 45;
-  while (g_page[i % SLOTS] != 0 && g_page[i % SLOTS] != page) i++;
-  const size_t is_new = g_page[i % SLOTS] == 0;
-  g_page[i % SLOTS] = page;
-  return is_new;
-}
-
 static size_t live_pages_bytes(void) {
   size_t pages = 0;
   for (size_t i = 0; i < BLOCKS; i++) {
-    if (g_block[i] == NULL) continue;
-    const uintptr_t first = (uintptr_t)g_block[i] / PAGE, last = ((uintptr_t)g_block[i] + g_bytes[i] - 1) / PAGE;
-    for (uintptr_t page = first; page <= last; page++) pages += note_page(page);
+    if (g_block[i] != NULL) pages += note_pages(g_page, SLOT_BITS, g_block[i], g_bytes[i]);
   }
-  return pages * PAGE;
+  return pages * page_bytes();
 }
 
 /* ---- measured ---- */

@@ -47,6 +47,27 @@ static inline size_t anonymous_bytes(void) {
   return proc_number("/proc/self/smaps_rollup", "Anonymous:", 10) << 10;
 }
 
+/* [bytes] */
+static inline size_t page_bytes(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+/* Enters a page's number in a table of 2^bits slots, zero at first and never full. Returns 1 if it is new there. */
+static inline size_t note_page(uintptr_t *table, unsigned bits, uintptr_t page) {
+  const size_t mask = ((size_t)1 << bits) - 1;
+  size_t i = page * 0x9e3779b97f4a7c15u >> (64 - bits);
+  while (table[i & mask] != 0 && table[i & mask] != page) i++;
+  const size_t is_new = table[i & mask] == 0;
+  table[i & mask] = page;
+  return is_new;
+}
+
+/* The pages of [p, p + bytes) that the table lacks, which then has them. */
+static inline size_t note_pages(uintptr_t *table, unsigned bits, const char *p, size_t bytes) {
+  const uintptr_t first = (uintptr_t)p / page_bytes(), last = ((uintptr_t)p + bytes - 1) / page_bytes();
+  size_t pages = 0;
+  for (uintptr_t page = first; page <= last; page++) pages += note_page(table, bits, page);
+  return pages;
+}
+
 static inline uint64_t now_ms(void) {
   struct timespec t;
   clock_gettime(CLOCK_MONOTONIC, &t);

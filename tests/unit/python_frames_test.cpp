@@ -305,6 +305,27 @@ TEST_P(EachVersion, LinesOfEachInstruction) {
   }
 }
 
+/* Code that was freed, and other code where it lay: what is remembered of a place is found by its bytes. */
+TEST_P(EachVersion, OtherBytesAtTheSameAddressesAreAnotherPlace) {
+  Interpreter python(GetParam());
+  CStack stack;
+  const uint64_t name = python.text("f"), code = python.code(name, python.text("x.py"));
+  const uint64_t f = python.frame(code, 2, 0);
+  python.call(stack.inner, f, f, 0, 0);
+  python.runs(stack.inner, f);
+  EXPECT_EQ(mixed({1001})[1], "f@x.py:11");
+  EXPECT_EQ(mixed({1001})[1], "f@x.py:11");
+  uint64_t table;
+  memcpy(&table, reinterpret_cast<char *>(code) + 136, sizeof table);
+  reinterpret_cast<uint8_t *>(table)[32 + 2] = 0x80 | 12 << 3 | 1; /* two lines on instead of one */
+  EXPECT_EQ(mixed({1001})[1], "f@x.py:12");
+  reinterpret_cast<char *>(name)[python.v.ascii] = 'g';
+  EXPECT_EQ(mixed({1001})[1], "g@x.py:12");
+  const uint32_t later = 20;
+  memcpy(reinterpret_cast<char *>(code) + python.v.first_line, &later, sizeof later);
+  EXPECT_EQ(mixed({1001})[1], "g@x.py:22");
+}
+
 TEST_P(EachVersion, LongTextsAreCut) {
   Interpreter python(GetParam());
   CStack stack;

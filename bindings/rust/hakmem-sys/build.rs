@@ -36,8 +36,7 @@ const KERNEL_HEADERS: [&str; 3] = ["linux", "asm-generic", "asm"];
 const NOT_BUILTIN: [&str; 9] =
     ["malloc", "free", "calloc", "realloc", "aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"];
 
-const FLAGS: [&str; 5] =
-    ["-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition", "-fno-plt", "-ffunction-sections"];
+const FLAGS: [&str; 4] = ["-fPIC", "-fvisibility=hidden", "-fno-semantic-interposition", "-ffunction-sections"];
 
 fn is_on(feature: &str) -> bool {
     env::var_os(format!("CARGO_FEATURE_{feature}")).is_some()
@@ -96,6 +95,9 @@ fn configure(build: &mut cc::Build, root: &Path) {
     }
     for flag in FLAGS {
         build.flag(flag);
+    }
+    if variable("CARGO_CFG_TARGET_ARCH") == "x86_64" {
+        build.flag("-fno-plt"); // there the linker makes these calls direct
     }
     build.flag(if is_on("DLOPEN") { "-ftls-model=global-dynamic" } else { "-ftls-model=initial-exec" });
     build.flag(&format!("-ffile-prefix-map={}=.", root.display()));

@@ -115,7 +115,8 @@ def told(profile: Any, moment: Moment = NOW) -> Optional[list[Evidence]]:
     found = evidence_in(texts, moment.samples, profile.period)
     if len(found) != len(profile.sample):
         return None
-    if any((each.samples == 0) != (sample.value[column] == 0) for each, sample in zip(found, profile.sample)):
+    values = [sample.value[column] for sample in profile.sample]
+    if any((each[0] == 0) != (value == 0) for each, value in zip(found, values)):
         return None
     return found
 

@@ -267,11 +267,17 @@ class Places:
         for number in reversed(order):
             self.later.lay(images[number], number)
         self.waiting = order[::-1]
+        self.laid = 0  # how many images are laid over the others: till it changes, an address has one answer
 
-    def at(self, address: int, stack: int) -> int:
+    def catch_up(self, stack: int) -> int:
         while self.waiting and self.images[self.waiting[-1]].since <= stack:
             number = self.waiting.pop()
             self.known.lay(self.images[number], number)
+            self.laid += 1
+        return self.laid
+
+    def at(self, address: int, stack: int) -> int:
+        self.catch_up(stack)
         found = self.known.at(address)
         return found if found != NOTHING else self.later.at(address)
 
@@ -329,14 +335,25 @@ class Builder:
             self.profile.location.add(id=number, mapping_id=mapping, address=address)
         return self.locations[address, mapping]
 
-    def add_samples(self) -> None:
+    def frames(self) -> Iterator[tuple[Stack, list[int]]]:
+        """Stacks by their numbers, and the locations of their frames: stacks share most of them."""
+        seen: dict[int, int] = {}
+        laid = 0
         for number, stack in sorted(self.table.stacks.items(), key=lambda item: item[0]):
+            if laid != self.places.catch_up(number):
+                seen, laid = {}, self.places.laid
+            for frame in stack.frames:
+                if frame and frame not in seen:
+                    seen[frame] = self.place(frame) if frame & PLACE_FRAME else self.location(frame - 1, number)
+            yield stack, [seen[frame] for frame in stack.frames if frame]
+
+    def add_samples(self) -> None:
+        for stack, locations in self.frames():
             (blocks, size, asked), live = stack.taken, stack.live
             peak = stack.at_peak(self.table.facts.peak_number)
             values = (blocks, size, live[0], live[1], asked, live[2], peak.blocks, peak.bytes, *stack.brief)
             self.profile.sample.add(
-                location_id=[self.place(frame) if frame & PLACE_FRAME else self.location(frame - 1, number)
-                             for frame in stack.frames if frame],
+                location_id=locations,
                 value=[int(value + 0.5) for value in values[: len(self.types)]],
             )
 

@@ -31,11 +31,10 @@ def page_of(pid: int) -> tuple[Optional[Page], str]:
         return None, f"{refusal}."
 
 
-def point(pid: int, seconds: float, looks: bool) -> list[Any]:
+def point(pid: int, seconds: float, page: Optional[Page]) -> list[Any]:
     resident = resident_bytes(pid)
     if not resident:
         raise Refusal(f"process {pid} ended while it was watched")
-    page = page_of(pid)[0] if looks else None
     if page is None:
         return [round(seconds, 3), resident, None, None]
     return [round(seconds, 3), resident, page.value("in_use"), sum(page.value(name) for name in KEPT_ROWS)]
@@ -55,10 +54,11 @@ def watch(pid: int, seconds: float) -> dict[str, Any]:
     looked = time.monotonic() - start
     pause = max(PAUSE_SECONDS, seconds / POINTS_MOST, REST * looked if page is not None and page.in_memory else 0)
     start = time.monotonic()
-    points = [point(pid, 0, page is not None)]
+    points = [point(pid, 0, page)]
     while (left := start + seconds - time.monotonic()) > 0 or (seconds and len(points) == 1):  # a look may take as long
         show_progress(f"watches process {pid}: {max(0.0, left):.0f} s left")
         time.sleep(max(0.0, min(pause, left)))
-        points.append(point(pid, time.monotonic() - start, page is not None))
+        at = time.monotonic() - start
+        points.append(point(pid, at, page and page_of(pid)[0]))
     show_progress("")
     return {"points": points, "note": f"Only what is resident is known: {why}" if page is None else ""}
