@@ -179,6 +179,14 @@ static void resize(int i, size_t n) {
   g_subject.held[i] = (struct checked_block){realloc(g_subject.held[i].p, n), n};
 }
 
+/* The slots of guarded blocks are free again. */
+static void prepare_guarded(void) { checked_free_live(&g_subject.live, 1); }
+static void guarded(void) {
+  take(0, 1, 4000);
+  take(1, 2, OWN);
+  drop(0, 2);
+}
+
 /* Blocks that grow and shrink: of slabs, of a page or more, of units, and of mappings of their own. */
 static void prepare_resize(void) {
   static const size_t bytes[] = {OWN, 5000, 33000, 200000, 1500000};
@@ -252,6 +260,14 @@ static void learn(int rounds) {
   }
 }
 
+/* Blocks whose time to stay is learnt. */
+static void prepare_learning(void) { learn(3); }
+static void learning(void) {
+  take(0, 4, 2000000);
+  take(4, 8, 60000);
+  drop(0, 8);
+}
+
 static void prepare_save(void) {
   learn(3);
   save();
@@ -272,6 +288,8 @@ static const struct operation g_operations[] = {
     {"resize", prepare_resize, resizes, IN_FIRST},
     {"shapes", prepare_none, shapes, IN_FIRST},
     {"kinds", prepare_none, every_kind, IN_FIRST},
+    {"guarded", prepare_guarded, guarded, IN_FIRST},
+    {"learning", prepare_learning, learning, IN_FIRST},
     {"birth", prepare_none, birth, IN_SECOND},
     {"fork", prepare_drain, forks, FORKS},
     {"repair", prepare_depot, after_a_fork, IN_CHILD},
