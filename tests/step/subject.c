@@ -379,10 +379,12 @@ static void interrupt(int signal) {
     errno = saved;
     return;
   }
+  alarm(60); /* fork may wait for a lock of libc that the interrupted thread holds */
   const pid_t copy = g_subject.interruption == 0 && g_subject.operation->where != FORKS ? fork() : _Fork();
   if (copy == 0) {
     be_copied();
   } else {
+    alarm(0);
     if (g_subject.turns) g_subject.interruption = (g_subject.interruption + 1) % TURNS;
     marker_raise(judge_copy(copy));
   }
