@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* fork_hooked.c: this program's own __register_atfork stands for libc's, which holds a lock: a handler that forked there would
- * wait for ever, so HAKMEM may call it only while signals are blocked. */
+/* fork_hooked.c: this program's own __register_atfork stands for libc's, which holds a lock: a handler that forked there
+ * would wait for ever, so HAKMEM may call it only while signals are blocked. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <pthread.h>

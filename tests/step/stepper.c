@@ -3,9 +3,9 @@
  *
  * what      stepper HOW EVERY FIRST FOLDER LIBRARY PROGRAM [WORDS...]
  *           LIBRARY is preloaded into the program, none if it is "-". A boundary is the place before an instruction
- *           outside of the program's own code, in the thread, of the program or of its child, that raised the marker of the operation's begin, up to
- *           that of its end. For `copied` and `itself` none where SIGUSR1 is blocked: no handler runs there. Boundaries
- *           FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen.
+ *           outside of the program's own code, in the thread, of the program or of its child, that raised the marker of
+ *           the operation's begin, up to that of its end. For `copied` and `itself` none where SIGUSR1 is blocked: no
+ *           handler runs there. Boundaries FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen.
  *
  *               copied   one run. At each chosen boundary SIGUSR1 is delivered; the program answers with a marker, and
  *                        is at the same boundary again:   step, step, SIGUSR1: copy, check, marker; step, step ...
@@ -85,12 +85,14 @@ static void start(void) {
 }
 
 static void resume_thread(pid_t thread, int request, int signal) {
-  if (ptrace((enum __ptrace_request)request, thread, NULL, (void *)(intptr_t)signal) != 0 && errno != ESRCH) fail("no step");
+  const long done = ptrace((enum __ptrace_request)request, thread, NULL, (void *)(intptr_t)signal);
+  if (done != 0 && errno != ESRCH) fail("no step");
 }
 
 static void resume(int request, int signal) { resume_thread(g_run.thread, request, signal); }
 
-/* The next stop of the stepped thread, or the end of the process. A thread that traps is the stepped one; others run on. */
+/* The next stop of the stepped thread, or the end of the process. A thread that traps is the stepped one; others run
+ * on. */
 static int await(void) {
   for (;;) {
     int status = 0;

@@ -9,8 +9,8 @@
  *                            the handler waits for it, and the operation goes on to the next instruction.
  *               HOW itself   this process is interrupted, finishes the operation and is checked.
  *
- *           `repair` runs in a fork's child, from its first call on. `birth` runs in a second thread, whose end belongs to the operation: the check follows in the thread's last
- *           destructor, behind HAKMEM's.
+ *           `repair` runs in a fork's child, from its first call on. `birth` runs in a second thread, whose end belongs
+ *           to the operation: the check follows in the thread's last destructor, behind HAKMEM's.
  *
  *           INTERRUPTION: `fork`, the copy does nothing more in the handler; `own`, `other`, `all`, the handler
  *           allocates a block and frees it, of the operation's size, of a size with blocks at hand, of all sizes;
