@@ -59,6 +59,7 @@ class Written(unittest.TestCase):
         self.assertIsNotNone(OLD, said)
         self.assertEqual(status, 2)
         self.assertRegex(said, r"\Ahakmem: [^\n]+\n\Z")
+        self.assertNotIn("is missing", said)
 
     def test_profile(self) -> None:
         self.expect_read("profile", self.written("PROFILE_FILE", HAKMEM_PROFILE_BYTES="64K"))
