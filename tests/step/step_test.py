@@ -86,7 +86,9 @@ def outcome_of(library: Path, result: subprocess.CompletedProcess[str]) -> Outco
     return Outcome(library, result.returncode, result.stdout, result.stderr, *map(int, found.groups()), reached)
 
 
-def step(how: str, every: int, folder: Path, *words: str, library: Path = LIBRARY, linked: bool = False, **settings: str) -> Outcome:
+def step(
+    how: str, every: int, folder: Path, *words: str, library: Path = LIBRARY, linked: bool = False, **settings: str
+) -> Outcome:
     """One run of the stepper. The loader binds all names at start, so that no boundary is its own."""
     environment = {"PATH": os.environ["PATH"], "LANG": "C", "LD_BIND_NOW": "1"} | CALM | settings
     if linked:
@@ -129,7 +131,8 @@ class InterruptedCase(StepCase):
     in_place_by = "own"
 
     def copied(self, operation: str, interruption: str, every: int, linked: bool, **settings: str) -> Outcome:
-        outcome = step("copied", every, Path("/"), operation, interruption, "copied", library=self.library, linked=linked, **settings)
+        words = (operation, interruption, "copied")
+        outcome = step("copied", every, Path("/"), *words, library=self.library, linked=linked, **settings)
         self.expect_all_good(outcome)
         self.assertEqual(outcome.errors, "")
         print(f"{operation} {interruption}{' linked' * linked}: {outcome.text.splitlines()[-1]}", flush=True)
@@ -204,7 +207,8 @@ class Interrupted(InterruptedCase):
         self.interrupt("shapes", "hak_slow_calloc", "hak_slow_memalign")
 
     def test_birth(self) -> None:
-        self.interrupt("birth", "hak_thread_begin", "hak_registry_claim", "thread_exits", "hak_magazine_bury", "hak_registry_retire")
+        begin, end = ("hak_thread_begin", "hak_registry_claim"), ("thread_exits", "hak_magazine_bury", "hak_registry_retire")
+        self.interrupt("birth", *begin, *end)
 
     def test_repair(self) -> None:
         self.interrupt("repair", "hak_fork_notice", "hak_after_fork_some")
@@ -231,8 +235,8 @@ class Interrupted(InterruptedCase):
 
 
 class SecureInterrupted(InterruptedCase):
-    """The secure flavour: quarantine, canaries and zeros are between the steps. What a handler frees stays in quarantine, so a
-    block of the operation's class is one that the handler keeps: of such HAKMEM does not promise that they get no second owner."""
+    """The secure flavour: quarantine, canaries and zeros are between the steps. What a handler frees waits in quarantine, so
+    a block of the operation's class is one that the handler keeps, and may get a second owner."""
 
     library = SECURE
     length = 2

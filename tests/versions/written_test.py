@@ -2,8 +2,8 @@
 """Files that a library of another version writes are read by these commands and this library, and a policy by that one: it
 works, or one line says why not.
 
-HAK_TEST_LIBRARY names libhakmem.so, HAK_TEST_BUILD the folder with the tools. HAK_TEST_OLD is a build folder of another commit (versions.sh makes one); without it the
-library itself writes the files, and all must work.
+HAK_TEST_LIBRARY names libhakmem.so, HAK_TEST_BUILD the folder with the tools. HAK_TEST_OLD is a build folder of another
+commit (versions.sh makes one); without it the library itself writes the files, and all must work.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ EVOLVING = {"HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_KEEP": "on"}
 def ran(library: Path, **settings: str) -> subprocess.CompletedProcess[str]:
     """A program of Python, each of whose objects is from malloc."""
     env = {"LD_PRELOAD": str(library), "PATH": os.environ["PATH"], "PYTHONMALLOC": "malloc"} | settings
-    return subprocess.run(["/usr/bin/python3", "-S", "-c", PROGRAM], env=env, capture_output=True, text=True, timeout=100, check=False)
+    command = ["/usr/bin/python3", "-S", "-c", PROGRAM]
+    return subprocess.run(command, env=env, capture_output=True, text=True, timeout=100, check=False)
 
 
 class Written(unittest.TestCase):
@@ -91,7 +92,8 @@ class Written(unittest.TestCase):
     def test_policy_at_start(self) -> None:
         """Also one that both versions have written, in the version that wrote first."""
         policy = self.written("POLICY_FILE", **EVOLVING)
-        for library, mode in ((LIBRARY, "frozen"), (LIBRARY, "evolving"), (OTHER, "frozen"), (OTHER, "evolving"), (LIBRARY, "frozen")):
+        turns = ((LIBRARY, "frozen"), (LIBRARY, "evolving"), (OTHER, "frozen"), (OTHER, "evolving"), (LIBRARY, "frozen"))
+        for library, mode in turns:
             with self.subTest(library=str(library), mode=mode):
                 self.expect_start(library, policy, mode)
 
