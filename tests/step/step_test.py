@@ -283,7 +283,7 @@ class Killed(StepCase):
         """Contents of the files that the operation, of about this many boundaries, writes into the folder."""
         self.step_files("files", EVERY or prime_from(length // SAMPLE), operation, **settings)
         if kills or EVERY != 0:
-            distance = length * 6 // 10 if EVERY == 0 else length // 10
+            distance = length * 4 // 10 if EVERY == 0 else length // 10  # with samples the length varies by a third
             self.step_files("killed", prime_from(distance), operation, **settings)
         kept = sorted((self.folder / "states").iterdir())
         left = [path for path in self.folder.iterdir() if path.is_file()]
