@@ -5,7 +5,8 @@
  *           LIBRARY is preloaded into the program, none if it is "-". A boundary is the place before an instruction
  *           outside of the program's own code, in the thread, of the program or of its child, that raised the marker of
  *           the operation's begin, up to that of its end. For `copied` and `itself` none where SIGUSR1 is blocked: no
- *           handler runs there. Boundaries FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen.
+ *           handler runs there. Boundaries FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen; of those in the vdso the
+ *           first CLOCK_MOST, as its clock begins again after each tick that an interruption lasts.
  *
  *               copied   one run. At each chosen boundary SIGUSR1 is delivered; the program answers with a marker, and
  *                        is at the same boundary again:   step, step, SIGUSR1: copy, check, marker; step, step ...
@@ -38,7 +39,7 @@
 
 #include "marker.h"
 
-enum { MOST_CODE = 1 << 20, MOST_FILES = 8, MOST_FILE = 16 << 20, NAME = 512 };
+enum { CLOCK_MOST = 256, MOST_CODE = 1 << 20, MOST_FILES = 8, MOST_FILE = 16 << 20, NAME = 512 };
 
 enum how { COPIED, ITSELF, KILLED, FILES, HOWS };
 static const char *const g_how_names[HOWS] = {"copied", "itself", "killed", "files"};
@@ -56,12 +57,12 @@ static struct {
 
 static struct {
   pid_t pid, thread; /* the process; its thread that is stepped */
-  struct range program, library;
+  struct range program, library, vdso;
   struct user_regs_struct at;
 } g_run;
 
 static struct {
-  unsigned long boundaries, blocked, chosen, went_on, refused, failed;
+  unsigned long boundaries, blocked, clock, chosen, went_on, refused, failed;
   uint32_t met[MOST_CODE]; /* boundaries at each address */
 } g_sum;
 
@@ -162,7 +163,7 @@ static void run_to_begin(void) {
   g_run.pid = process_of(g_run.thread);
 }
 
-/* Addresses of code of the program, and of libhakmem.so. */
+/* Addresses of code of the program, of libhakmem.so and of the vdso. */
 static void read_map(void) {
   char path[NAME], line[NAME], program[NAME];
   snprintf(path, sizeof path, "/proc/%d/maps", (int)g_run.pid);
@@ -172,6 +173,7 @@ static void read_map(void) {
     struct range range;
     if (sscanf(line, "%lx-%lx", &range.from, &range.to) != 2) continue;
     const int own = strstr(line, program) != NULL;
+    if (strstr(line, "[vdso]") != NULL) g_run.vdso = range;
     if (!own && strstr(line, "libhakmem") == NULL) continue;
     struct range *of = own ? &g_run.program : &g_run.library;
     if (of->from == 0 || range.from < of->from) of->from = range.from;
@@ -300,7 +302,8 @@ static void note_boundary(void) {
 static int is_chosen(unsigned long only) {
   const unsigned long n = g_sum.boundaries;
   if (only != 0) return n == only;
-  return n >= g_order.first && (n - g_order.first) % g_order.every == 0;
+  if (n < g_order.first || (n - g_order.first) % g_order.every != 0) return 0;
+  return !is_inside(g_run.vdso, g_run.at.rip) || g_sum.clock++ < CLOCK_MOST;
 }
 
 /* Steps from the begin to the end, or to the boundary `only`, and interrupts. False: the operation ended. */
