@@ -169,7 +169,8 @@ static void put_array(void **slots, size_t capacity) {
 
 static void install_slots(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
   hak_store_release(&x->touched[c / 64], x->touched[c / 64] | (uint64_t)1 << c % 64);
-  hak_store(&x->ceiling[c], NULL); /* a handler's free takes the slow path, which refuses it */
+  hak_store(&x->ceiling[c], NULL); /* a handler's call takes the slow path, which refuses it */
+  hak_store(&x->floor[c], RAISED_FLOOR);
   hak_store(&x->top[c], NULL);
   hak_store_release(&x->capacity[c], 0); /* a fork in between must not find the old capacity with the new array */
   hak_store_release(&x->slots[c], slots);

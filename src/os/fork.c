@@ -62,9 +62,12 @@ void hak_fork_start(bool later) {
   else use_page();
 }
 
+/* A signal handler that forked meanwhile would wait for ever for libc's lock of such hooks. */
 void hak_fork_hook(void) {
   int saved = errno;
+  uint64_t signals = hak_os_block_signals();
   pthread_atfork(NULL, NULL, child_of_fork);
+  hak_os_unblock_signals(signals);
   errno = saved;
 }
 

@@ -11,6 +11,10 @@
  *                        top, empty, unlock
  *               setter   counting on: sets floor and ceiling so that every call takes the slow path; off
  *
+ *           The owner may end once: its slow path takes the class from a drain, by the lock if the class is closed, and
+ *           gives its blocks to the slabs (hak_magazine_end_all). The next thread, which found the context under the
+ *           registry's lock, goes on as its owner; a drain under way keeps the context, as contexts are never unmapped.
+ *
  *           Stores of drainer and setter are seen at once: neither thread reads between a store and its flush, so a
  *           later step is equivalent. Compilers may exchange the two loads and the two stores of a fast path: all four
  *           variants are searched.
@@ -45,13 +49,14 @@ constexpr uint8_t kRaised = 100; /* floor of a closed class; the ceiling is 0, a
 constexpr unsigned kBuffer = 8;
 
 /* The part of the protocol that is left out, or wrong. */
-enum class Mutation : uint8_t { none, no_barrier, no_margin, no_doors, no_lock, counting_opens };
+enum class Mutation : uint8_t { none, no_barrier, no_margin, no_doors, no_lock, counting_opens,
+                               end_without_lock, end_unseen };
 
 struct Variant {
   bool weak;
   bool store_first; /* pop: top before the slot is read; push: top before the slot is written */
   bool marks_first; /* low or limit is loaded before top */
-  bool counting;
+  bool counting, ends;
   uint8_t blocks, operations;
   Mutation mutation;
 };
@@ -64,15 +69,19 @@ enum Cell : uint8_t { kTop, kLow, kLimit, kShut, kEmptied, kGuard, kDoors, kCoun
 /* Steps of the owner: the fast paths, the slow path, setting floor and ceiling, opening. */
 enum Pc : uint8_t { kIdle, kFast1, kFast2, kFast3, kFast4, kEnter, kLook, kCountMarkLow, kCountMarkLimit, kCountMarkFlag,
                     kCountMarkFence, kLimitLook, kShutLook, kTakeLock, kReopen, kReopenUnlock, kClose, kCloseTop, kCloseLock,
-                    kCloseBits, kCloseBits2, kCloseUnlock, kMarkLow, kMarkLimit, kMarkFence, kAct, kActStore, kLeave };
+                    kCloseBits, kCloseBits2, kCloseUnlock, kMarkLow, kMarkLimit, kMarkFence, kAct, kActStore, kLeave,
+                    kEndBlocks, kEndTop, kRetire };
+
+constexpr uint8_t kEnds = 2;
 
 struct State {
   std::array<uint8_t, kCells> memory;
   std::array<uint8_t, 2 * kBuffer> buffer; /* cell, value; oldest first */
   uint8_t buffered;
-  uint8_t pc, pushes, top, mark, block, door, again, left; /* the owner's registers */
+  uint8_t pc, pushes, top, mark, block, door, again, left; /* the owner's registers; pushes: kEnds at its end */
   uint8_t held, slab;                        /* blocks, by bits */
   uint8_t drainer, seen_doors, gone, rounds; /* the drainer's step and registers */
+  uint8_t ended;                             /* owners */
   uint8_t marked;                            /* bits: the drainer's marks that are seen, on a weak machine */
   uint8_t setter, raised;                    /* bits: the setter's */
 };
@@ -100,6 +109,7 @@ class Search {
   void close(State s);
   void mark(State s);
   void act(State s);
+  void end(State s);
   void drainer(State s);
   void empty(State s);
   void setter(State s);
@@ -177,6 +187,13 @@ void Search::flush(const State &s) {
 void Search::begin(State s) {
   if (s.left == 0) return;
   s.left--;
+  if (variant_.ends && s.ended == 0) {
+    State next = s;
+    next.ended = 1;
+    next.pushes = kEnds;
+    next.door = load(s, kDoors);
+    go(next, variant_.mutation == Mutation::end_unseen ? kShutLook : kEnter);
+  }
   s.pc = kFast1;
   s.pushes = 0;
   add(s);
@@ -227,9 +244,28 @@ void Search::look(State s) {
     case kCountMarkFence:
       flush_all(s);
       return go(s, load(s, kCount) != s.again ? kCountMarkLow : kLimitLook);
-    case kLimitLook: return go(s, load(s, kLimit) == 0 ? kShutLook : kAct);
-    default: return go(s, load(s, kShut) != 0 ? kTakeLock : kAct);
+    case kLimitLook: return go(s, load(s, kLimit) == 0 || s.pushes == kEnds ? kShutLook : kAct);
+    default: break;
   }
+  const bool shut = load(s, kShut) != 0 && (s.pushes != kEnds || variant_.mutation != Mutation::end_without_lock);
+  go(s, shut ? kTakeLock : s.pushes == kEnds ? kEndBlocks : kAct);
+}
+
+/* All blocks to the slabs; then the context is another thread's, which sees the stores before the registry's lock was
+ * dropped. */
+void Search::end(State s) {
+  if (s.pc == kEndTop) return store(s, kTop, 0, kMarkLow);
+  if (s.pc == kRetire) {
+    if (s.buffered != 0) return;
+    s.pushes = s.top = s.mark = s.block = s.door = s.again = 0;
+    return go(s, kIdle);
+  }
+  for (uint8_t i = 0; i < load(s, kTop); i++) {
+    const uint8_t block = load(s, plus(kSlots, i));
+    bad += (s.slab & bit(block)) != 0;
+    s.slab |= bit(block);
+  }
+  go(s, kEndTop);
 }
 
 void Search::open(State s) {
@@ -244,7 +280,8 @@ void Search::open(State s) {
     s.again = load(s, kEmptied);
     return s.again != 0 ? go(s, kReopenUnlock) : release(s, kShut, 0, kReopenUnlock);
   }
-  const uint8_t next = s.pc == kReopenUnlock && s.again != 0 ? kClose : kMarkLow;
+  Pc next = kMarkLow;
+  if (s.pc == kReopenUnlock) next = s.again != 0 ? kClose : s.pushes == kEnds ? kEndBlocks : kMarkLow;
   if (variant_.weak && locks) return release(s, kLock, 0, next);
   flush_all(s);
   if (locks) s.memory[kLock] = 0;
@@ -273,7 +310,8 @@ void Search::mark(State s) {
 }
 
 void Search::act(State s) {
-  if (s.pc == kLeave) return release(s, kDoors, plus(s.door, 1), kIdle);
+  if (s.pc == kLeave) return release(s, kDoors, plus(s.door, 1), s.pushes == kEnds ? kRetire : kIdle);
+  if (s.pushes == kEnds) return go(s, kLeave);
   if (s.pc == kActStore && s.pushes != 0) return release(s, kTop, plus(s.top, 1), kLeave);
   if (s.pc == kActStore) return store(s, kTop, plus(s.top, -1), kLeave);
   s.top = load(s, kTop);
@@ -294,6 +332,7 @@ void Search::act(State s) {
 
 void Search::door(State s) {
   if (s.pc <= kShutLook) look(s);
+  else if (s.pc >= kEndBlocks) end(s);
   else if (s.pc >= kAct) act(s);
   else if (s.pc >= kMarkLow) mark(s);
   else if (s.pc == kTakeLock || s.pc == kReopen || s.pc == kReopenUnlock || s.pc == kCloseLock || s.pc == kCloseUnlock) open(s);
@@ -460,9 +499,11 @@ std::vector<Variant> variants() {
   for (const unsigned kind : {0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U}) {
     const bool weak = (kind & 1) != 0, store_first = (kind & 2) != 0, marks_first = (kind & 4) != 0;
     for (const uint8_t blocks : {2, 3, 4}) {
-      all.push_back({weak, store_first, marks_first, false, blocks, most, Mutation::none});
+      all.push_back({weak, store_first, marks_first, false, false, blocks, most, Mutation::none});
+      const bool ends = store_first == marks_first || most > 3;
+      if (ends) all.push_back({weak, store_first, marks_first, false, true, blocks, plus(most, weak ? -1 : 0), Mutation::none});
       const int fewer = weak && most == 3 ? -2 : -1; /* `make stress` searches as far there, too */
-      all.push_back({weak, store_first, marks_first, true, blocks, plus(most, fewer), Mutation::none});
+      all.push_back({weak, store_first, marks_first, true, false, blocks, plus(most, fewer), Mutation::none});
     }
   }
   return all;
@@ -472,7 +513,8 @@ TEST(DrainModel, NoBlockIsLostOrInTwoPlaces) {
   size_t states = 0;
   for (const Variant &variant : variants()) {
     const Search search = searched(variant, Mutation::none);
-    EXPECT_EQ(search.bad, 0U) << variant.weak << variant.store_first << variant.marks_first << variant.counting << +variant.blocks;
+    EXPECT_EQ(search.bad, 0U) << variant.weak << variant.store_first << variant.marks_first << variant.counting
+                              << variant.ends << +variant.blocks;
     EXPECT_GT(search.emptied, 0U);
     states += search.states();
   }
@@ -482,7 +524,7 @@ TEST(DrainModel, NoBlockIsLostOrInTwoPlaces) {
 /* Each part of the protocol is needed. */
 TEST(DrainModel, MutationsAreFound) {
   for (const Mutation m : {Mutation::no_barrier, Mutation::no_margin, Mutation::no_doors, Mutation::no_lock,
-                           Mutation::counting_opens}) {
+                           Mutation::counting_opens, Mutation::end_without_lock, Mutation::end_unseen}) {
     size_t found = 0;
     for (const Variant &variant : variants()) found += searched(variant, m).bad != 0;
     EXPECT_GT(found, 0U) << static_cast<int>(m);

@@ -26,6 +26,7 @@ from hakmem.reading.table_file import lost_rows, table_of
 LIBRARY = Path(os.environ["HAK_TEST_LIBRARY"])
 PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
 EVERY = int(os.environ.get("HAK_STEP_EVERY", "0"))
+SECURE = LIBRARY.with_name("libhakmem-secure.so")
 SAMPLE = 32  # boundaries of a run in CI, at a prime distance, so that no loop hides its others
 LONG = 17000  # boundaries: a run for each of some takes seconds
 SHOWN_FAILURES = 8
@@ -42,16 +43,16 @@ DRAINS = {"HAKMEM_BACKGROUND_THREAD": "on", "HAKMEM_PRICE": "0"}  # magazines ma
 
 
 @cache
-def functions() -> tuple[list[int], list[str]]:
-    """Addresses and names of the library's functions."""
-    listed = subprocess.run(["nm", str(LIBRARY)], capture_output=True, text=True, check=True).stdout
+def functions(library: Path) -> tuple[list[int], list[str]]:
+    """Addresses and names of a library's functions."""
+    listed = subprocess.run(["nm", str(library)], capture_output=True, text=True, check=True).stdout
     found = sorted((int(at, 16), name) for at, name in FUNCTION.findall(listed))
     return [at for at, _ in found], [name for _, name in found]
 
 
-def function_at(offset: int) -> str:
+def function_at(library: Path, offset: int) -> str:
     """The compiler gives parts of functions names of their own."""
-    addresses, names = functions()
+    addresses, names = functions(library)
     return names[bisect_right(addresses, offset) - 1].split(".")[0]
 
 
@@ -59,6 +60,7 @@ def function_at(offset: int) -> str:
 class Outcome:
     """What a run of the stepper says."""
 
+    library: Path
     status: int
     text: str
     errors: str
@@ -71,28 +73,30 @@ class Outcome:
 
     def told(self) -> str:
         """The failed boundaries, by function, and what their processes said."""
-        failed = [f"boundary {n} in {function_at(int(at, 16))}" for at, n in AT.findall(self.text)]
+        failed = [f"boundary {n} in {function_at(self.library, int(at, 16))}" for at, n in AT.findall(self.text)]
         said = [line for line in self.text.splitlines() if line.startswith(("status", "the program"))]
         return "\n".join([f"status {self.status}", *failed[:SHOWN_FAILURES], *said[:SHOWN_FAILURES], self.errors])
 
 
-def outcome_of(result: subprocess.CompletedProcess[str]) -> Outcome:
+def outcome_of(library: Path, result: subprocess.CompletedProcess[str]) -> Outcome:
     found = SUM.search(result.stdout)
     if found is None:
-        return Outcome(result.returncode, result.stdout, result.stderr)
-    reached = {function_at(int(at, 16)) for at in MET.findall(result.stdout)}
-    return Outcome(result.returncode, result.stdout, result.stderr, *map(int, found.groups()), reached)
+        return Outcome(library, result.returncode, result.stdout, result.stderr)
+    reached = {function_at(library, int(at, 16)) for at in MET.findall(result.stdout)}
+    return Outcome(library, result.returncode, result.stdout, result.stderr, *map(int, found.groups()), reached)
 
 
-def step(how: str, every: int, folder: Path, *words: str, linked: bool = False, **settings: str) -> Outcome:
+def step(
+    how: str, every: int, folder: Path, *words: str, library: Path = LIBRARY, linked: bool = False, **settings: str
+) -> Outcome:
     """One run of the stepper. The loader binds all names at start, so that no boundary is its own."""
     environment = {"PATH": os.environ["PATH"], "LANG": "C", "LD_BIND_NOW": "1"} | CALM | settings
     if linked:
         environment["LD_LIBRARY_PATH"] = str(LIBRARY.parent)
-    preloaded, program = ("-", "step_linked") if linked else (str(LIBRARY), "step_subject")
+    preloaded, program = ("-", "step_linked") if linked else (str(library), "step_subject")
     order = [how, str(every), str(every), str(folder), preloaded, str(PROGRAMS / program), *words]
     command = [str(PROGRAMS / "step_stepper"), *order]
-    return outcome_of(subprocess.run(command, env=environment, capture_output=True, text=True, check=False))
+    return outcome_of(library, subprocess.run(command, env=environment, capture_output=True, text=True, check=False))
 
 
 def prime_from(n: int) -> int:
@@ -108,33 +112,45 @@ class StepCase(unittest.TestCase):
         self.assertEqual(outcome.went_on + outcome.refused, outcome.chosen)
 
 
-class Interrupted(StepCase):
+# Boundaries of each operation, about: a sample is spread over them.
+LENGTHS = {
+    "refill": 4900, "flush": 12800, "depot": 15900, "purge": 35000, "drain": 145000, "age": 15000, "advice": 35000,
+    "runs": 7200, "big": 10200, "resize": 37000, "shapes": 27000, "birth": 15000, "repair": 20000, "fork": 268, "kinds": 15000,
+    "guarded": 80000, "learning": 31000,
+}  # fmt: skip
+
+
+class InterruptedCase(StepCase):
     """By a fork the operation is finished twice; by a handler that allocates it is finished, or the process ends with
     the line of a re-entry. No block has two owners."""
 
-    # Boundaries, about: a sample is spread over them.
-    lengths = {
-        "refill": 4900, "flush": 12800, "depot": 15900, "purge": 35000, "drain": 145000, "age": 15000, "advice": 35000,
-        "runs": 7200, "big": 10200,
-    }  # fmt: skip
+    library = LIBRARY
+    length = 1  # of an operation on this library, in lengths of the same on the normal one
+    sampled_by: tuple[str, ...] = ("turns",)
+    handlers: tuple[str, ...] = ("own", "drop")  # at every boundary
+    in_place_by = "own"
 
     def copied(self, operation: str, interruption: str, every: int, linked: bool, **settings: str) -> Outcome:
-        outcome = step("copied", every, Path("/"), operation, interruption, "copied", linked=linked, **settings)
+        words = (operation, interruption, "copied")
+        outcome = step("copied", every, Path("/"), *words, library=self.library, linked=linked, **settings)
         self.expect_all_good(outcome)
         self.assertEqual(outcome.errors, "")
         print(f"{operation} {interruption}{' linked' * linked}: {outcome.text.splitlines()[-1]}", flush=True)
         return outcome
 
     def sample(self, operation: str, **settings: str) -> Outcome:
-        linked = operation == "refill"
-        return self.copied(operation, "turns", prime_from(self.lengths[operation] // SAMPLE), linked, **settings)
+        linked = operation == "refill" and self.library == LIBRARY
+        every = prime_from(len(self.sampled_by) * self.length * LENGTHS[operation] // SAMPLE)
+        return [self.copied(operation, one, every, linked, **settings) for one in self.sampled_by][-1]
 
     def whole(self, operation: str, **settings: str) -> Outcome:
         """All boundaries by a fork and by a handler; further handlers, and the linked library, at a part of them."""
         forked = self.copied(operation, "fork", EVERY, False, **settings)
         self.assertEqual(forked.refused, 0)
-        self.copied(operation, "own", EVERY, False, **settings)
-        self.copied(operation, "drop", EVERY, False, **settings)
+        for interruption in self.handlers:
+            self.copied(operation, interruption, EVERY, False, **settings)
+        if self.library != LIBRARY:
+            return forked
         for interruption, linked in (("other", False), ("all", False), ("fork", True), ("own", True), ("drop", True)):
             self.copied(operation, interruption, prime_from(11 * EVERY), linked, **settings)
         return forked
@@ -142,17 +158,19 @@ class Interrupted(StepCase):
     def interrupt(self, operation: str, *reached: str, **settings: str) -> None:
         outcome = (self.sample if EVERY == 0 else self.whole)(operation, **settings)
         self.assertLessEqual(set(reached), outcome.reached)
-        if EVERY != 0 or self.lengths[operation] < LONG:
+        if EVERY != 0 or self.length * LENGTHS[operation] < LONG:
             self.in_place(operation, **settings)
 
     def in_place(self, operation: str, **settings: str) -> None:
         """The process itself, which no fork has made: a run for each boundary."""
-        every = prime_from(self.lengths[operation] // (2 if EVERY == 0 else 100))
-        outcome = step("itself", every, Path("/"), operation, "own", "itself", **settings)
+        every = prime_from(self.length * LENGTHS[operation] // (2 if EVERY == 0 else 100))
+        outcome = step("itself", every, Path("/"), operation, self.in_place_by, "itself", library=self.library, **settings)
         self.expect_all_good(outcome)
         self.assertEqual(len(REFUSAL.findall(outcome.errors)), outcome.refused)
         self.assertEqual(REFUSAL.sub("", outcome.errors), "")
 
+
+class Interrupted(InterruptedCase):
     def test_refill(self) -> None:
         self.interrupt("refill", "hak_magazine_take", "hak_slab_fill")
 
@@ -182,6 +200,71 @@ class Interrupted(StepCase):
         self.interrupt("big", "hak_big_alloc", "hak_big_resize", "hak_os_remap", "hak_big_free")
 
 
+    def test_resize(self) -> None:
+        self.interrupt("resize", "hak_large_resize", "hak_big_resize", "hak_pages_resize")
+
+    def test_shapes(self) -> None:
+        self.interrupt("shapes", "hak_slow_calloc", "hak_slow_memalign")
+
+    def test_birth(self) -> None:
+        begin, end = ("hak_thread_begin", "hak_registry_claim"), ("thread_exits", "hak_magazine_bury", "hak_registry_retire")
+        self.interrupt("birth", *begin, *end)
+
+    def test_repair(self) -> None:
+        self.interrupt("repair", "hak_fork_notice", "hak_after_fork_some")
+
+    def test_fork(self) -> None:
+        self.interrupt("fork")
+
+    def test_sampled(self) -> None:
+        self.interrupt("kinds", "hak_sampled_malloc", "hak_samples_add", HAKMEM_PROFILE="on", HAKMEM_PROFILE_BYTES="1K")
+
+    def test_guarded(self) -> None:
+        self.interrupt("guarded", "hak_guarded_take", "hak_guarded_put", HAKMEM_GUARD_BYTES="1")
+
+    def test_learning(self) -> None:
+        learning = {"HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_KEEP": "on"}
+        self.interrupt("learning", "hak_leaders_choose", "hak_leaders_note", "hak_keeper_freed", **learning)
+
+    def test_checked(self) -> None:
+        self.interrupt("kinds", "hak_slab_put", HAKMEM_CHECKS="on")
+
+    def test_traced(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            self.interrupt("kinds", "hak_traced_malloc", "hak_trace_went", HAKMEM_TRACE_FILE=f"{folder}/trace")
+
+
+class SecureInterrupted(InterruptedCase):
+    """The secure flavour: quarantine, canaries and zeros are between the steps. What a handler frees waits in quarantine, so
+    a block of the operation's class is one that the handler keeps, and may get a second owner."""
+
+    library = SECURE
+    length = 2
+    sampled_by = ("fork", "other", "drop")
+    handlers = ("other", "drop")
+    in_place_by = "other"
+
+    def test_secure_refill(self) -> None:
+        self.interrupt("refill", "hak_slab_fill")
+
+    def test_secure_flush(self) -> None:
+        self.interrupt("flush", "hak_slab_put")
+
+    def test_secure_depot(self) -> None:
+        self.interrupt("depot", "hak_depot_put", "hak_depot_take")
+
+    def test_secure_age(self) -> None:
+        self.interrupt("age", "hak_release_aged_some", **NO_WAIT)
+
+    @unittest.skipIf(EVERY == 0, "it fills blocks byte by byte, 100,000 boundaries")
+    def test_secure_birth(self) -> None:
+        self.interrupt("birth", "hak_thread_begin", "thread_exits", "hak_secured_empty")
+
+    @unittest.skipIf(EVERY == 0, "60,000 boundaries")
+    def test_secure_repair(self) -> None:
+        self.interrupt("repair", "hak_fork_notice")
+
+
 class Killed(StepCase):
     """What a kill at any boundary leaves in the files that outlive the process can be read. The stepper keeps each
     state of these files; a kill leaves one of them, as written bytes are the kernel's."""
@@ -200,7 +283,7 @@ class Killed(StepCase):
         """Contents of the files that the operation, of about this many boundaries, writes into the folder."""
         self.step_files("files", EVERY or prime_from(length // SAMPLE), operation, **settings)
         if kills or EVERY != 0:
-            distance = length * 6 // 10 if EVERY == 0 else length // 10
+            distance = length * 4 // 10 if EVERY == 0 else length // 10  # with samples the length varies by a third
             self.step_files("killed", prime_from(distance), operation, **settings)
         kept = sorted((self.folder / "states").iterdir())
         left = [path for path in self.folder.iterdir() if path.is_file()]

@@ -3,8 +3,10 @@
  *
  * what      stepper HOW EVERY FIRST FOLDER LIBRARY PROGRAM [WORDS...]
  *           LIBRARY is preloaded into the program, none if it is "-". A boundary is the place before an instruction
- *           outside of the program's own code, from the marker of the operation's begin to that of its end. Boundaries
- *           FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen.
+ *           outside of the program's own code, in the thread, of the program or of its child, that raised the marker of
+ *           the operation's begin, up to that of its end. For `copied` and `itself` none where SIGUSR1 is blocked: no
+ *           handler runs there. Boundaries FIRST, FIRST + EVERY, FIRST + 2 EVERY ... are chosen; of those in the vdso the
+ *           first CLOCK_MOST, as its clock begins again after each tick that an interruption lasts.
  *
  *               copied   one run. At each chosen boundary SIGUSR1 is delivered; the program answers with a marker, and
  *                        is at the same boundary again:   step, step, SIGUSR1: copy, check, marker; step, step ...
@@ -14,7 +16,8 @@
  *                        leave. Each new state is kept as FOLDER/states/N.NAME.
  *
  *           Prints "at OFFSET boundary N: FAILED" for each failure, "met OFFSET N" for each address of libhakmem.so
- *           with N boundaries, and last "B boundaries, C chosen, W went on, R refused, F failed".
+ *           with N boundaries, "M blocked" if M places were none, and last "B boundaries, C chosen, W went on, R
+ *           refused, F failed".
  * owner     The program is the stepper's child, and ends with it.
  * failure   Exit status 1 if an interruption failed or none was made; 2, with one line, if the program cannot be
  *           stepped.
@@ -36,7 +39,7 @@
 
 #include "marker.h"
 
-enum { MOST_CODE = 1 << 20, MOST_FILES = 8, MOST_FILE = 16 << 20, NAME = 512 };
+enum { CLOCK_MOST = 256, MOST_CODE = 1 << 20, MOST_FILES = 8, MOST_FILE = 16 << 20, NAME = 512 };
 
 enum how { COPIED, ITSELF, KILLED, FILES, HOWS };
 static const char *const g_how_names[HOWS] = {"copied", "itself", "killed", "files"};
@@ -53,13 +56,13 @@ static struct {
 } g_order;
 
 static struct {
-  pid_t pid;
-  struct range program, library;
+  pid_t pid, thread; /* the process; its thread that is stepped */
+  struct range program, library, vdso;
   struct user_regs_struct at;
 } g_run;
 
 static struct {
-  unsigned long boundaries, chosen, went_on, refused, failed;
+  unsigned long boundaries, blocked, clock, chosen, went_on, refused, failed;
   uint32_t met[MOST_CODE]; /* boundaries at each address */
 } g_sum;
 
@@ -74,6 +77,7 @@ static void fail(const char *what) {
 static void start(void) {
   g_run.pid = fork();
   if (g_run.pid < 0) fail("no process");
+  g_run.thread = g_run.pid;
   if (g_run.pid != 0) return;
   if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) _exit(126);
   if (strcmp(g_order.library, "-") != 0) setenv("LD_PRELOAD", g_order.library, 1);
@@ -81,19 +85,30 @@ static void start(void) {
   _exit(127);
 }
 
-static int await(void) {
-  int status = 0;
-  while (waitpid(g_run.pid, &status, 0) != g_run.pid)
-    if (errno != EINTR) fail("the program is gone");
-  return status;
+static void resume_thread(pid_t thread, int request, int signal) {
+  const long done = ptrace((enum __ptrace_request)request, thread, NULL, (void *)(intptr_t)signal);
+  if (done != 0 && errno != ESRCH) fail("no step");
 }
 
-static void resume(int request, int signal) {
-  if (ptrace((enum __ptrace_request)request, g_run.pid, NULL, (void *)(intptr_t)signal) != 0) fail("no step");
+static void resume(int request, int signal) { resume_thread(g_run.thread, request, signal); }
+
+/* The next stop of the stepped thread, or the end of the process. A thread that traps is the stepped one; others run
+ * on. */
+static int await(void) {
+  for (;;) {
+    int status = 0;
+    const pid_t thread = waitpid(-1, &status, __WALL);
+    if (thread < 0 && errno != EINTR) fail("the program is gone");
+    if (thread == g_run.pid && !WIFSTOPPED(status)) return status;
+    if (thread < 0 || !WIFSTOPPED(status)) continue;
+    if (WSTOPSIG(status) == SIGTRAP) g_run.thread = thread;
+    if (thread == g_run.thread) return status;
+    resume_thread(thread, PTRACE_CONT, WSTOPSIG(status) == SIGSTOP ? 0 : WSTOPSIG(status)); /* SIGSTOP: a new one */
+  }
 }
 
 static void read_registers(void) {
-  if (ptrace(PTRACE_GETREGS, g_run.pid, NULL, &g_run.at) != 0) fail("no registers");
+  if (ptrace(PTRACE_GETREGS, g_run.thread, NULL, &g_run.at) != 0) fail("no registers");
 }
 
 /* Resumes until the program stops by a trap, or ends. Other signals are passed on. */
@@ -109,7 +124,7 @@ static int resume_to_trap(int request, int signal) {
 /* The code of a marker at this stop; 0: a step, or the program's exec. */
 static long marker_here(void) {
   siginfo_t info;
-  if (ptrace(PTRACE_GETSIGINFO, g_run.pid, NULL, &info) != 0) fail("no signal's facts");
+  if (ptrace(PTRACE_GETSIGINFO, g_run.thread, NULL, &info) != 0) fail("no signal's facts");
   read_registers();
   return info.si_code == SI_KERNEL ? (long)g_run.at.rax : 0;
 }
@@ -121,15 +136,34 @@ static void expect_stopped(int status) {
   fail(text);
 }
 
+/* A process that the program forks is followed up to the begin, not the copies made later. */
+static void follow(int what) {
+  if (ptrace(PTRACE_SETOPTIONS, g_run.thread, NULL, (void *)(intptr_t)(PTRACE_O_EXITKILL | what)) != 0) fail("no options");
+}
+
+static pid_t process_of(pid_t thread) {
+  char path[NAME], line[NAME];
+  int process = 0;
+  snprintf(path, sizeof path, "/proc/%d/status", (int)thread);
+  FILE *file = fopen(path, "re");
+  while (file != NULL && process == 0 && fgets(line, sizeof line, file) != NULL)
+    if (sscanf(line, "Tgid: %d", &process) != 1) process = 0;
+  if (file == NULL || process == 0) fail("a thread without a process");
+  fclose(file);
+  return process;
+}
+
 static void run_to_begin(void) {
   start();
   expect_stopped(await()); /* at exec */
-  ptrace(PTRACE_SETOPTIONS, g_run.pid, NULL, (void *)PTRACE_O_EXITKILL);
+  follow(PTRACE_O_TRACECLONE | PTRACE_O_TRACEFORK);
   do expect_stopped(resume_to_trap(PTRACE_CONT, 0));
   while (marker_here() != MARKER_BEGIN);
+  follow(PTRACE_O_TRACECLONE);
+  g_run.pid = process_of(g_run.thread);
 }
 
-/* Addresses of code of the program, and of libhakmem.so. */
+/* Addresses of code of the program, of libhakmem.so and of the vdso. */
 static void read_map(void) {
   char path[NAME], line[NAME], program[NAME];
   snprintf(path, sizeof path, "/proc/%d/maps", (int)g_run.pid);
@@ -139,6 +173,7 @@ static void read_map(void) {
     struct range range;
     if (sscanf(line, "%lx-%lx", &range.from, &range.to) != 2) continue;
     const int own = strstr(line, program) != NULL;
+    if (strstr(line, "[vdso]") != NULL) g_run.vdso = range;
     if (!own && strstr(line, "libhakmem") == NULL) continue;
     struct range *of = own ? &g_run.program : &g_run.library;
     if (of->from == 0 || range.from < of->from) of->from = range.from;
@@ -244,7 +279,18 @@ static void interrupt_here(void) {
 
 /* ---- the steps ---- */
 
-static int is_boundary(void) { return !is_inside(g_run.program, g_run.at.rip); }
+static int is_blocked(void) {
+  uint64_t mask = 0;
+  if (ptrace(PTRACE_GETSIGMASK, g_run.thread, sizeof mask, &mask) != 0) fail("no mask of signals");
+  return (mask >> (SIGUSR1 - 1)) & 1;
+}
+
+static int is_boundary(void) {
+  if (is_inside(g_run.program, g_run.at.rip)) return 0;
+  const int blocked = (g_order.how == COPIED || g_order.how == ITSELF) && is_blocked();
+  g_sum.blocked += blocked;
+  return !blocked;
+}
 
 static void note_boundary(void) {
   g_sum.boundaries++;
@@ -256,12 +302,13 @@ static void note_boundary(void) {
 static int is_chosen(unsigned long only) {
   const unsigned long n = g_sum.boundaries;
   if (only != 0) return n == only;
-  return n >= g_order.first && (n - g_order.first) % g_order.every == 0;
+  if (n < g_order.first || (n - g_order.first) % g_order.every != 0) return 0;
+  return !is_inside(g_run.vdso, g_run.at.rip) || g_sum.clock++ < CLOCK_MOST;
 }
 
 /* Steps from the begin to the end, or to the boundary `only`, and interrupts. False: the operation ended. */
 static int step_through(unsigned long only) {
-  for (g_sum.boundaries = 0;;) {
+  for (g_sum.boundaries = g_sum.blocked = 0;;) {
     expect_stopped(resume_to_trap(PTRACE_SINGLESTEP, 0));
     read_registers();
     if (!is_boundary()) {
@@ -327,6 +374,7 @@ int main(int count, char **words) {
   else step_anew();
   for (unsigned long i = 0; i < MOST_CODE; i++)
     if (g_sum.met[i]) printf("met %lx %u\n", i, (unsigned)g_sum.met[i]);
+  if (g_sum.blocked != 0) printf("%lu blocked\n", g_sum.blocked);
   printf("%lu boundaries, %lu chosen, %lu went on, %lu refused, %lu failed\n", g_sum.boundaries, g_sum.chosen,
          g_sum.went_on, g_sum.refused, g_sum.failed);
   return g_sum.failed == 0 && g_sum.chosen != 0 ? 0 : 1;

@@ -9,11 +9,14 @@
  *                            the handler waits for it, and the operation goes on to the next instruction.
  *               HOW itself   this process is interrupted, finishes the operation and is checked.
  *
+ *           `repair` runs in a fork's child, from its first call on. `birth` runs in a second thread, whose end belongs
+ *           to the operation: the check follows in the thread's last destructor, behind HAKMEM's.
+ *
  *           INTERRUPTION: `fork`, the copy does nothing more in the handler; `own`, `other`, `all`, the handler
  *           allocates a block and frees it, of the operation's size, of a size with blocks at hand, of all sizes;
  *           `drop`, it frees a block from before the operation; `turns`, one of these after the other; `keep`, it
  *           allocates a block that stays: HAKMEM does not promise that it gets no second owner.
- * owner     g_subject: the only thread that allocates.
+ * owner     g_subject: the thread that operates; until then the first.
  * failure   A changed byte, a block that two owners have, a signal: one line and exit status 1. SIGABRT with the line
  *           of a re-entry, and nothing else on descriptor 2, is the answer that HAKMEM promises.
  * not here  Which instructions: stepper.c. x86-64 only.
@@ -34,6 +37,7 @@ enum { OWN = 48, OTHER = 320, MOST = 1024, STOCK = 16, KEPT_PATTERN = 0x3c };
 struct operation {
   const char *name;
   void (*prepare)(void), (*operate)(void);
+  enum { IN_FIRST, IN_SECOND, IN_CHILD, FORKS } where; /* FORKS: in the first thread, copies are made by _Fork alone */
 };
 
 static struct {
@@ -41,6 +45,7 @@ static struct {
   struct checked_block held[MOST];    /* blocks that the operation frees, or has taken */
   struct checked_block kept;          /* by the handler */
   struct checked_block spare;         /* for the handler to free */
+  const struct operation *operation;
   unsigned interruption;              /* of g_interruptions */
   int turns;                          /* 1: the next interruption each time */
   volatile int copies, interrupted;   /* volatile: set by a handler */
@@ -170,6 +175,76 @@ static void big(void) {
   drop(0, 2);
 }
 
+static void resize(int i, size_t n) {
+  g_subject.held[i] = (struct checked_block){realloc(g_subject.held[i].p, n), n};
+}
+
+/* The slots of guarded blocks are free again. */
+static void prepare_guarded(void) { checked_free_live(&g_subject.live, 1); }
+static void guarded(void) {
+  take(0, 1, 4000);
+  take(1, 2, OWN);
+  drop(0, 2);
+}
+
+/* Blocks that grow and shrink: of slabs, of a page or more, of units, and of mappings of their own. */
+static void prepare_resize(void) {
+  static const size_t bytes[] = {OWN, 5000, 33000, 200000, 1500000};
+  for (int i = 0; i < 5; i++) hold(i, i + 1, bytes[i]);
+}
+static void resizes(void) {
+  static const size_t more[] = {OTHER, 9000, 130000, 70000, 3000000}, less[] = {16, 700, 60000, 40000, 1100000};
+  for (int i = 0; i < 5; i++) resize(i, more[i]);
+  for (int i = 0; i < 5; i++) resize(i, less[i]);
+}
+
+/* Zeroed and aligned blocks of each kind. */
+static void shapes(void) {
+  static const size_t bytes[] = {OWN, 5000, 33000, 300000, 1500000};
+  for (int i = 0; i < 5; i++) {
+    g_subject.held[i] = (struct checked_block){calloc(1, bytes[i]), bytes[i]};
+    g_subject.held[5 + i] = (struct checked_block){memalign(bytes[i] < 4096 ? 64 : 131072, bytes[i]), bytes[i]};
+  }
+  drop(0, 10);
+}
+
+static void every_kind(void) {
+  take(0, 3, OWN);
+  take(3, 5, 3000);
+  take(5, 6, 33000);
+  take(6, 7, 200000);
+  take(7, 8, 1500000);
+  drop(0, 8);
+}
+
+static void after_a_fork(void) {
+  drop(600, 640);
+  take(0, 3, OWN);
+  take(3, 4, 33000);
+  take(4, 5, 1500000);
+  drop(0, 5);
+}
+
+static void birth(void) {
+  take(0, 30, OWN);
+  take(30, 32, 33000);
+  drop(0, 20);
+}
+
+static void child_of_operation(void) {
+  for (int s = 0; s < 8; s++) free(checked_take(checked_sizes[s].bytes, 1).p);
+  _exit(0);
+}
+
+/* A copy made behind the fork has no child to wait for. */
+static void forks(void) {
+  int status = 0;
+  const pid_t child = fork();
+  if (child == 0) child_of_operation();
+  while (waitpid(child, &status, 0) != child && errno != ECHILD) continue;
+  work_expect(status == 0, "the operation's child failed");
+}
+
 /* A policy is written over one that is there. */
 static void save(void) {
   int (*write_policy)(const char *) = (int (*)(const char *))dlsym(RTLD_DEFAULT, "hak_policy_save");
@@ -185,6 +260,14 @@ static void learn(int rounds) {
   }
 }
 
+/* Blocks whose time to stay is learnt. */
+static void prepare_learning(void) { learn(3); }
+static void learning(void) {
+  take(0, 4, 2000000);
+  take(4, 8, 60000);
+  drop(0, 8);
+}
+
 static void prepare_save(void) {
   learn(3);
   save();
@@ -192,10 +275,24 @@ static void prepare_save(void) {
 }
 
 static const struct operation g_operations[] = {
-    {"refill", prepare_none, refill}, {"flush", prepare_flush, flush},    {"depot", prepare_depot, depot},
-    {"purge", prepare_purge, purge},  {"drain", prepare_drain, purge},    {"age", prepare_age, age},
-    {"advice", prepare_advice, advice}, {"runs", prepare_none, runs},     {"big", prepare_none, big},
-    {"save", prepare_save, save},
+    {"refill", prepare_none, refill, IN_FIRST},
+    {"flush", prepare_flush, flush, IN_FIRST},
+    {"depot", prepare_depot, depot, IN_FIRST},
+    {"purge", prepare_purge, purge, IN_FIRST},
+    {"drain", prepare_drain, purge, IN_FIRST},
+    {"age", prepare_age, age, IN_FIRST},
+    {"advice", prepare_advice, advice, IN_FIRST},
+    {"runs", prepare_none, runs, IN_FIRST},
+    {"big", prepare_none, big, IN_FIRST},
+    {"save", prepare_save, save, IN_FIRST},
+    {"resize", prepare_resize, resizes, IN_FIRST},
+    {"shapes", prepare_none, shapes, IN_FIRST},
+    {"kinds", prepare_none, every_kind, IN_FIRST},
+    {"guarded", prepare_guarded, guarded, IN_FIRST},
+    {"learning", prepare_learning, learning, IN_FIRST},
+    {"birth", prepare_none, birth, IN_SECOND},
+    {"fork", prepare_drain, forks, FORKS},
+    {"repair", prepare_depot, after_a_fork, IN_CHILD},
 };
 
 /* ---- the handler's work ---- */
@@ -272,7 +369,8 @@ static long judge_copy(pid_t copy) {
   return verdict;
 }
 
-/* A copy for the handler's work alone is made by _Fork, which runs no handlers of fork. */
+/* A copy for the handler's work alone is made by _Fork, which runs no handlers of fork; also within fork, whose lock libc
+ * holds. */
 static void interrupt(int signal) {
   (void)signal;
   const int saved = errno;
@@ -281,10 +379,12 @@ static void interrupt(int signal) {
     errno = saved;
     return;
   }
-  const pid_t copy = g_subject.interruption == 0 ? fork() : _Fork();
+  alarm(60); /* fork may wait for a lock of libc that the interrupted thread holds */
+  const pid_t copy = g_subject.interruption == 0 && g_subject.operation->where != FORKS ? fork() : _Fork();
   if (copy == 0) {
     be_copied();
   } else {
+    alarm(0);
     if (g_subject.turns) g_subject.interruption = (g_subject.interruption + 1) % TURNS;
     marker_raise(judge_copy(copy));
   }
@@ -342,20 +442,60 @@ static void begin(void) {
   if (dlsym(RTLD_DEFAULT, "hak_owns") == NULL) refuse("libhakmem.so is not loaded");
 }
 
+static void operate(void) {
+  marker_raise(MARKER_BEGIN);
+  g_subject.operation->operate();
+}
+
+__attribute__((noreturn)) static void finish(void) {
+  if (!g_subject.interrupted) marker_raise(MARKER_END);
+  check_all();
+  _exit(0); /* a second thread, if there is one, is left behind */
+}
+
+static pthread_key_t g_end;
+
+/* HAKMEM's destructor runs in the first round. */
+static void end_of_thread(void *round) {
+  if (round == &g_end) finish();
+  pthread_setspecific(g_end, &g_end);
+}
+
+static void *in_thread(void *round) {
+  pthread_setspecific(g_end, round);
+  operate();
+  return NULL;
+}
+
+static void operate_in_thread(void) {
+  pthread_t thread;
+  work_expect(pthread_key_create(&g_end, end_of_thread) == 0, "no key");
+  work_expect(pthread_create(&thread, NULL, in_thread, &g_subject) == 0, "no thread");
+  pthread_join(thread, NULL);
+}
+
+/* Returns in the child, which has not run HAKMEM's handler of fork: its first slow path notices the fork. */
+static void wait_for_child(void) {
+  int status = 1;
+  const pid_t child = _Fork();
+  if (child == 0) return;
+  while (waitpid(child, &status, 0) != child) continue;
+  _exit(status != 0);
+}
+
 int main(int count, char **words) {
   if (count != 4) refuse("expected OPERATION INTERRUPTION HOW");
-  const struct operation *operation = operation_named(words[1]);
+  g_subject.operation = operation_named(words[1]);
   begin();
   choose_interruption(words[2]);
   g_subject.copies = strcmp(words[3], "copied") == 0;
   checked_fill(&g_subject.live);
-  operation->prepare();
+  g_subject.operation->prepare();
   g_subject.spare = checked_take(OWN, KEPT_PATTERN);
   stock(OTHER);
   signal(SIGUSR1, interrupt);
-  marker_raise(MARKER_BEGIN);
-  operation->operate();
-  if (!g_subject.interrupted) marker_raise(MARKER_END);
-  check_all();
-  _exit(0); /* a second thread, if there is one, is left behind */
+  if (g_subject.operation->where == IN_SECOND) operate_in_thread();
+  if (g_subject.operation->where == IN_CHILD) wait_for_child();
+  operate();
+  finish();
 }

@@ -20,6 +20,7 @@ from hakmem.explaining.limits import settings_text
 from hakmem.explaining.live import covers, rounding_bound, sampled_bytes
 from hakmem.explaining.look import Look, look_at
 from hakmem.reading.heap import LIVE
+from hakmem.reading.image import same_image
 
 SHARE_LEAST = 0.01  # of RSS, from which on a part has a row of its own
 FIGURE = re.compile(r"(?<=\d) (?=[KMG]?i?B\b)")
@@ -164,8 +165,9 @@ def growth_of(before: Look, seconds: float) -> Growth:
 
 
 def show_explanation(pid: int, seconds: Optional[float], as_json: bool) -> int:
-    look = look_with_progress(pid)
-    growth = growth_of(look, seconds) if seconds is not None else None
+    with same_image(pid, "looked at"):
+        look = look_with_progress(pid)
+        growth = growth_of(look, seconds) if seconds is not None else None
     look = growth.after if growth else look
     show_progress("names call sites")
     lines = [json.dumps(facts_of(look, growth), indent=2)] if as_json else list(map(printable, lines_of(look, growth)))

@@ -55,6 +55,13 @@ def written_at(folder: Path) -> dict[str, int]:
     return {file.name: file.stat().st_mtime_ns for file in folder.glob("*.policy")}
 
 
+def refuse_if_full(folder: Path) -> None:
+    least = 64 << 10  # bytes, of a policy
+    there = os.statvfs(folder)
+    if there.f_bavail * there.f_frsize < least:
+        raise Refusal(f"{folder}: no space left on device", 1)
+
+
 def learn_all(library: Path, order: Order) -> int:
     """The exit status: the program's own when it fails."""
     refuse_unless_preloadable(order.program)
@@ -68,6 +75,7 @@ def learn_all(library: Path, order: Order) -> int:
                           "processes learnt", status)
     changed = [name for name, at in written_at(folder).items() if before.get(name) != at]
     if not changed:
+        refuse_if_full(folder)
         raise Refusal(f"{order.program.argv[0]}: no process of it wrote a policy: each has a heap below 2 MiB, ends by _exit, or "
                       "is not served by HAKMEM", NOT_PROVEN)
     say = stderr_console().print

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Optional
 
 from hakmem.base.errors import Refusal
 from hakmem.reading.asking import sampled
+from hakmem.reading.image import same_image
 from hakmem.reading.memory_profile import mark_of, profile_in_memory
 from hakmem.reading.start_line import start_line
 
@@ -31,7 +32,7 @@ class Outside(NamedTuple):
 def take(pid: int, seconds: float, meanwhile: Optional[Callable[[float], None]] = None) -> Outside:
     """Of a process that runs on HAKMEM; `seconds`: for how long it samples, and at most until its first slow path.
     meanwhile: what is done for these seconds instead of waiting."""
-    with sampled(pid) as sampling:
+    with same_image(pid, "sampled"), sampled(pid) as sampling:
         since = None if sampling.was_on else mark_of(sampling.tables)
         sampling.await_answer(seconds)
         start = time.monotonic()
