@@ -82,6 +82,6 @@ void *hak_secured_realloc(void *p, size_t n, const void *site) {
   if (n == 0) return hak_secured_free(p, site), NULL;
   size_t have = hak_secured_usable(p, site);
   if (hak_calls_are_unobserved() && hak_secure_resize(p, have, n)) return p;
-  bool moves = hak_min(have, n) > HAK_SECURE_ZEROED;
+  bool moves = hak_min(have, n) > HAK_SLAB_MAX; /* a shorter one is zeroed when it is undressed */
   return moves ? move(p, have, n, site) : copy(p, have, n, site);
 }

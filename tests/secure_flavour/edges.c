@@ -109,6 +109,7 @@ static void of_size(size_t n) {
   check(p, n, 16);
   p = realloc(p, n + AROUND);
   if (p == NULL || malloc_usable_size(p) != n + AROUND) wrong("not grown", n, 16);
+  if (n > 0 && (p[0] != 0x5e || p[n - 1] != 0x5e)) wrong("lost when grown", n, 16);
   memset(p, 0x5e, n + AROUND);
   p = realloc(p, n);
   if (p == NULL || malloc_usable_size(p) != n || (n > 0 && p[n - 1] != 0x5e)) wrong("not shrunk", n, 16);
