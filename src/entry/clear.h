@@ -13,8 +13,8 @@
 #include "os/os.h"
 #include "tables/range.h"
 
-/* n bytes at p read as zero from now on. From `least` bytes on the kernel takes the whole pages, but those of the range,
- * whose tables know which pages are there. Returns p. */
+/* n bytes at p read as zero from now on. From `least` bytes on the kernel takes the whole pages, but for those of the
+ * range, whose tables know which pages are there. Returns p. */
 static inline void *hak_clear(void *p, size_t n, size_t least) {
   size_t page = hak_os_page_bytes();
   char *first = (char *)hak_round_up((uintptr_t)p, page), *end = (char *)p + n;

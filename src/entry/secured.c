@@ -68,7 +68,7 @@ enum { MUCH = 256 << 10 }; /* [bytes] */
 /* Runs and big blocks: their pages may move. A block that stays keeps its alignment's kind. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
   size_t room = hak_secure_room_moved(p, n), align = hak_secure_is_aligned(p) ? 32 : 16;
-  void *open = hak_secure_undress(p, site);
+  void *open = hak_secure_open(p, site);
   if (HAK_UNLIKELY(open == NULL)) return copy(p, have, n, site); /* the kernel does not open its guard */
   void *q = hak_slow_realloc(open, room, site);
   if (q == NULL) hak_secure_dress(p, have, align);
@@ -82,6 +82,6 @@ void *hak_secured_realloc(void *p, size_t n, const void *site) {
   if (n == 0) return hak_secured_free(p, site), NULL;
   size_t have = hak_secured_usable(p, site);
   if (hak_calls_are_unobserved() && hak_secure_resize(p, have, n)) return p;
-  bool moves = hak_min(have, n) > HAK_SLAB_MAX; /* a shorter one is zeroed when it is undressed */
+  bool moves = hak_min(have, n) > HAK_SECURE_ZEROED;
   return moves ? move(p, have, n, site) : copy(p, have, n, site);
 }

@@ -3,7 +3,8 @@
  *
  * what      A block is dressed before it is handed out, undressed before it is freed:
  *
- *               dress     freed? still zero? else zeroed -> a canary behind the requested bytes; state: live, with the requested size
+ *               dress     freed? still zero? Else zeroed -> a canary behind the requested bytes; state: live, with the
+ *                         requested size
  *               undress   live? canary whole, of the slot before too? -> state: freed; zeroed -> quarantine: an older
  *                         block; still zero?
  *
@@ -47,7 +48,9 @@ extern HAK_HIDDEN struct hak_secret {
 void hak_secure_start(void);
 
 /* Never 0 in its first byte: a string's end is no canary. */
-HAK_INLINE uint64_t hak_secure_canary(const void *p) { return hak_fold((uintptr_t)p ^ g_secret.add, g_secret.times) | 1; }
+HAK_INLINE uint64_t hak_secure_canary(const void *p) {
+  return hak_fold((uintptr_t)p ^ g_secret.add, g_secret.times) | 1;
+}
 
 /* [bytes] To be asked of the layers below for a request of n bytes; a size that no process has stays one. */
 size_t hak_secure_long_room(size_t n);
@@ -64,6 +67,9 @@ size_t hak_secure_room_moved(const void *p, size_t n);
 /* For blocks, and errors, that the inline functions leave. */
 void hak_secure_dress_any(void *p, size_t n, size_t align);
 void *hak_secure_undress_any(void *p, const void *site);
+
+/* As hak_secure_undress, of a block above HAK_SECURE_ZEROED that goes on elsewhere: what it holds stays. */
+void *hak_secure_open(void *p, const void *site);
 
 /* 16 bytes, which x86-64 and AArch64 load and store by one instruction. */
 typedef uint64_t hak_secure_pair __attribute__((vector_size(16), may_alias));

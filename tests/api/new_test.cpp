@@ -277,8 +277,8 @@ class Limit {
 
 void *reserve;
 
-template <class Ask>
-void retries_after_the_handler_freed(Ask ask) {
+template <class Ask, class... Alignment>
+void retries_after_the_handler_freed(Ask ask, Alignment... alignment) {
   malloc_trim(0); /* no freed block of that size is kept */
   reserve = ::operator new(1024 * kMiB);
   calls = 0;
@@ -293,15 +293,15 @@ void retries_after_the_handler_freed(Ask ask) {
   EXPECT_NE(p, nullptr);
   EXPECT_EQ(calls, 1);
   EXPECT_TRUE(owned(p));
-  ::operator delete(p);
+  ::operator delete(p, alignment...);
 }
 
 TEST(NewHandler, MayMakeRoom) {
   retries_after_the_handler_freed([] { return ::operator new(512 * kMiB); });
   retries_after_the_handler_freed([] { return ::operator new[](512 * kMiB); });
   retries_after_the_handler_freed([] { return ::operator new(512 * kMiB, std::nothrow); });
-  retries_after_the_handler_freed([] { return ::operator new(512 * kMiB, Align{8192}); });
-  retries_after_the_handler_freed([] { return ::operator new[](512 * kMiB, Align{8192}, std::nothrow); });
+  retries_after_the_handler_freed([] { return ::operator new(512 * kMiB, Align{8192}); }, Align{8192});
+  retries_after_the_handler_freed([] { return ::operator new[](512 * kMiB, Align{8192}, std::nothrow); }, Align{8192});
 }
 
 }  // namespace
