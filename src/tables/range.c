@@ -12,6 +12,7 @@
  */
 #include "tables/range.h"
 
+#include "os/chance.h"
 #include "os/os.h"
 #include "tables/apart.h"
 #include "tables/hold.h"
@@ -139,7 +140,7 @@ static bool settle_range(void) {
     hak_store(&g_range.map_mapped, 0);
     hak_store(&g_range.unit_mapped, 0);
     uintptr_t base = place_window(&windows[i / TRIES], random + i * 0x9e3779b97f4a7c15u);
-    if (HAK_SECURE) hak_state_place(base, (uint64_t)1 << windows[i / TRIES].room_log, random);
+    if (HAK_SECURE) hak_state_place(base, (uint64_t)1 << windows[i / TRIES].room_log, hak_chance());
     bool taken;
     if (extend_tables(0, 1, &taken)) {
       if (HAK_SECURE) hak_apart_guard_front(g_range.map);
