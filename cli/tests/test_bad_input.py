@@ -110,9 +110,9 @@ class Processes(Begun):
         code = "import os\n" + HELD + "; os.environ.clear(); os.execv('/bin/sleep', ['sleep', '60'])"
         process = self.watched("--watch", code=code)
         page = str(self.folder / "page.html")
-        asked = subprocess.Popen([COMMAND, "report", str(process.pid), "--seconds", "2", "-o", page], stderr=subprocess.PIPE,
+        asked = subprocess.Popen([COMMAND, "report", str(process.pid), "--seconds", "5", "-o", page], stderr=subprocess.PIPE,
                                  stdout=subprocess.PIPE, text=True)
-        time.sleep(0.7)
+        time.sleep(2.5)  # for the command's first look on a busy machine
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
