@@ -12,7 +12,6 @@
 
 #include "blocks/big.h"
 #include "blocks/large.h"
-#include "entry/clear.h"
 #include "entry/fast_path.h"
 #include "entry/heap.h"
 #include "entry/oom.h"
@@ -47,9 +46,6 @@ HAK_INLINE void *long_block(size_t n, size_t align, bool *zero, const void *site
 
 static void *ask_for_zero_run(size_t n, const void *site);
 
-/* [bytes] glibc, too, maps blocks as long anew; in the secure flavour malloc asks for zero memory. */
-enum { LONG = HAK_SECURE ? 1 << 20 : 32 << 20 };
-
 /* A run from a magazine is cleared. A run that src/blocks knows to be zero is not. */
 static void *zero_run(size_t n, const void *site) {
   bool zero = !hak_holds_all();
@@ -59,7 +55,7 @@ static void *zero_run(size_t n, const void *site) {
   if (top != NULL) return hak_libc_memset(hak_cache_pop(x, c, top), 0, n);
   void *p = long_block(n, 1, &zero, site);
   if (HAK_UNLIKELY(p == NULL)) return ask_for_zero_run(n, site);
-  return zero ? p : hak_clear(p, n, LONG);
+  return zero ? p : hak_libc_memset(p, 0, n);
 }
 
 static HAK_NOINLINE void *ask_for_zero_run(size_t n, const void *site) {
@@ -86,7 +82,7 @@ void *hak_slow_calloc(size_t count, size_t size, const void *site) {
 
 /* p, of n bytes, or NULL: in the secure flavour zeroed unless it is known to be zero. */
 HAK_INLINE void *without_past(void *p, size_t n, bool zero) {
-  return HAK_SECURE && p != NULL && !zero ? hak_clear(p, n, LONG) : p;
+  return HAK_SECURE && p != NULL && !zero ? hak_libc_memset(p, 0, n) : p;
 }
 
 static HAK_NOINLINE void *ask_for_aligned(size_t align, size_t n, const void *site) {

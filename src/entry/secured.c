@@ -8,7 +8,6 @@
 
 #include <errno.h>
 
-#include "entry/clear.h"
 #include "entry/front.h"
 #include "entry/slow_path.h"
 #include "os/os.h"
@@ -63,16 +62,27 @@ static void *copy(void *p, size_t have, size_t n, const void *site) {
   return q;
 }
 
-enum { MUCH = 256 << 10 }; /* [bytes] */
+/* What a block grew by may be another's past. Of much the kernel takes the pages, which may never have been touched. */
+static void zero_growth(char *p, size_t n) {
+  enum { MUCH = 256 << 10 };
+  char *end = p + n, *first = (char *)hak_round_up((uintptr_t)p, hak_os_page_bytes());
+  size_t whole = n >= MUCH ? (size_t)(end - first) & -hak_os_page_bytes() : 0;
+  if (whole == 0 || hak_secure_is_in_range(p) || !hak_os_purge(first, whole)) {
+    hak_libc_memset(p, 0, n);
+    return;
+  }
+  hak_libc_memset(p, 0, (size_t)(first - p));
+  hak_libc_memset(first + whole, 0, (size_t)(end - first) - whole);
+}
 
 /* Runs and big blocks: their pages may move. A block that stays keeps its alignment's kind. */
 static void *move(void *p, size_t have, size_t n, const void *site) {
   size_t room = hak_secure_room_moved(p, n), align = hak_secure_is_aligned(p) ? 32 : 16;
-  void *open = hak_secure_open(p, site);
+  void *open = hak_secure_undress(p, site);
   if (HAK_UNLIKELY(open == NULL)) return copy(p, have, n, site); /* the kernel does not open its guard */
   void *q = hak_slow_realloc(open, room, site);
   if (q == NULL) hak_secure_dress(p, have, align);
-  if (q != NULL && n > have) hak_clear((char *)q + have, n - have, MUCH); /* which may be of another's past */
+  if (q != NULL && n > have) zero_growth((char *)q + have, n - have);
   return hak_front_dress(q, n, 16);
 }
 

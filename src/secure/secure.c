@@ -188,8 +188,7 @@ void hak_secure_dress_any(void *p, size_t n, size_t align) {
 
 static bool canary_is_whole(const char *p, size_t n) { return hak_secure_load(p + n) == hak_secure_canary(p); }
 
-/* ends: what the block holds is no longer needed. */
-static void *undress_in_range(char *p, bool ends, const void *site) {
+static void *undress_in_range(char *p, const void *site) {
   uint8_t *state = hak_state_of(p);
   if (!is_live(p)) return refuse_pointer(p, site), p;
   size_t n = size_of(p, hak_load(state)), bytes = slot_bytes(p);
@@ -197,7 +196,7 @@ static void *undress_in_range(char *p, bool ends, const void *site) {
   if (bytes != 0 && bytes <= HAK_SMALL_MAX) hak_secure_look_before(p, bytes);
   hak_store(state, HAK_STATE_FREED);
   hak_fence_stores();
-  if (ends && n <= HAK_SLAB_MAX) hak_secure_zero(p, n + HAK_SECURE_CANARY);
+  if (bytes != 0) hak_secure_zero(p, n + HAK_SECURE_CANARY);
   else hak_secure_store(p + n, 0);
   return bytes != 0 ? hak_secure_leaves(hak_quarantine_swap(p, n)) : p;
 }
@@ -224,11 +223,7 @@ static void *undress_outside(char *p, const void *site) {
 
 void *hak_secure_undress_any(void *p, const void *site) {
   if (p == NULL) return NULL;
-  return hak_secure_is_in_range(p) ? undress_in_range(p, true, site) : undress_outside(p, site);
-}
-
-void *hak_secure_open(void *p, const void *site) {
-  return hak_secure_is_in_range(p) ? undress_in_range(p, false, site) : undress_outside(p, site);
+  return hak_secure_is_in_range(p) ? undress_in_range(p, site) : undress_outside(p, site);
 }
 
 /* ---- questions ---- */

@@ -68,9 +68,6 @@ size_t hak_secure_room_moved(const void *p, size_t n);
 void hak_secure_dress_any(void *p, size_t n, size_t align);
 void *hak_secure_undress_any(void *p, const void *site);
 
-/* As hak_secure_undress, of a block above HAK_SECURE_ZEROED that goes on elsewhere: what it holds stays. */
-void *hak_secure_open(void *p, const void *site);
-
 /* 16 bytes, which x86-64 and AArch64 load and store by one instruction. */
 typedef uint64_t hak_secure_pair __attribute__((vector_size(16), may_alias));
 
