@@ -162,7 +162,7 @@ static void overrun(size_t n, size_t next) {
     setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     close(STDERR_FILENO);
     unsigned char *volatile p = malloc(n);
-    p[n] = 'A';
+    p[n] = 'B'; /* even: a canary's first byte is odd */
     free(realloc(p, next));
     _exit(0);
   }

@@ -326,6 +326,18 @@ TEST_P(EachVersion, OtherBytesAtTheSameAddressesAreAnotherPlace) {
   EXPECT_EQ(mixed({1001})[1], "g@x.py:22");
 }
 
+TEST_P(EachVersion, TheSameBytesInAnotherWidthAreAnotherPlace) {
+  Interpreter python(GetParam());
+  CStack stack;
+  for (const bool wide : {true, false}) {
+    const uint64_t name = wide ? python.wide(u"\u6161") : python.text("aa"), code = python.code(name, python.text("x.py"));
+    const uint64_t f = python.frame(code, 2, 0);
+    python.call(stack.inner, f, f, 0, 0);
+    python.runs(stack.inner, f);
+    EXPECT_EQ(mixed({1001})[1], wide ? "\u6161@x.py:11" : "aa@x.py:11");
+  }
+}
+
 TEST_P(EachVersion, LongTextsAreCut) {
   Interpreter python(GetParam());
   CStack stack;
