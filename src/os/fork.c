@@ -62,12 +62,11 @@ void hak_fork_start(bool later) {
   else use_page();
 }
 
-/* A signal handler that forked meanwhile would wait for ever for libc's lock of such hooks. */
+/* Signals are not blocked, as a process in a sandbox would end for that kernel call: a handler that forks meanwhile waits
+ * for ever for libc's lock of such hooks. */
 void hak_fork_hook(void) {
   int saved = errno;
-  uint64_t signals = hak_os_block_signals();
   pthread_atfork(NULL, NULL, child_of_fork);
-  hak_os_unblock_signals(signals);
   errno = saved;
 }
 

@@ -93,9 +93,6 @@ class Fork(ProcessCase):
     def test_from_a_timers_handler(self) -> None:
         self.expect_quiet_success(run(program("fork_from_signal"), str(60 * SCALE)), "done\n")
 
-    def test_no_handler_runs_while_libc_takes_the_hook(self) -> None:
-        self.expect_quiet_success(run(program("fork_hooked")), "done\n")
-
     def test_while_calls_are_counted(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             counters = f"{folder}/counters"
