@@ -62,8 +62,8 @@ void hak_fork_start(bool later) {
   else use_page();
 }
 
-/* Signals are not blocked, as a process in a sandbox would end for that kernel call: a handler that forks meanwhile waits
- * for ever for libc's lock of such hooks. */
+/* Signals are not blocked, as a process in a sandbox would end for that kernel call: a handler that forks meanwhile
+ * waits for ever for libc's lock of such hooks. */
 void hak_fork_hook(void) {
   int saved = errno;
   pthread_atfork(NULL, NULL, child_of_fork);
