@@ -167,13 +167,13 @@ HAK_INLINE bool can_read_object(struct walk *walk, uint64_t address, uint64_t by
   return address % sizeof address == 0 && (HAK_LIKELY(known) || can_read_all(walk, address, bytes));
 }
 
-/* A word of an object that can be read. */
-HAK_INLINE uint64_t object_word(uint64_t object, unsigned at) {
-  return hak_load((const uint64_t *)(uintptr_t)(object + at));
-}
-
 /* The stack is read between its variables, too, where the address sanitizer lets nothing be read. */
 #define ANY_BYTE __attribute__((no_sanitize_address))
+
+/* A word of what can be read. */
+ANY_BYTE static uint64_t object_word(uint64_t object, unsigned at) {
+  return hak_load((const uint64_t *)(uintptr_t)(object + at));
+}
 
 ANY_BYTE static uint64_t word_at(struct walk *walk, uint64_t address) {
   return is_sound(walk, address, sizeof(uint64_t)) ? hak_load((const uint64_t *)(uintptr_t)address) : 0;
