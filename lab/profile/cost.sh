@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT OR Apache-2.0
 # Instructions under callgrind of nine programs on HAKMEM, without and with its profile at the default rate: what the
-# profile adds, the requests by its estimate, its stacks. A second library's columns follow. Each profile must hold stacks, else no call was
-# served, and the script ends.
+# profile adds, the requests by its estimate, its stacks. A second library's columns follow. Each profile must hold
+# stacks, else no call was served, and the script ends.
 # cost.sh [-p NAME,...] LIBHAKMEM [LIBHAKMEM]
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)

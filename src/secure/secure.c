@@ -122,7 +122,7 @@ static void make_zero(void *p, size_t bytes, uint8_t state) {
   else if (state == HAK_STATE_FREED && !hak_secure_is_zero(p, bytes)) die(HAK_ERROR_written, p, NULL);
 }
 
-/* A short run was zeroed as far as it was asked for; the rest of its class shows what was there before. */
+/* The caller zeroed a short run as far as it was asked for; the rest of its class has bytes of earlier blocks. */
 static void clear_rest(char *p, size_t n) {
   size_t room = n + HAK_SECURE_CANARY, bytes = room <= HAK_RUN_MAX ? hak_large_bytes(hak_range_run_of(p), p) : 0;
   if (bytes > room) hak_libc_memset(p + room, 0, bytes - room);

@@ -33,7 +33,7 @@ namespace {
 
 constexpr unsigned kThreads = 4, kBuffer = 3;
 constexpr uint8_t kTag = 1, kOtherTag = 2, kAll = 3;
-constexpr uint8_t kNobody = 0, kA = 1, kB = 2; /* a slab's class */
+constexpr uint8_t kNone = 0, kA = 1, kB = 2; /* a slab's class */
 
 /* The part of the protocol that is left out, or wrong. */
 enum class Mutation : uint8_t { none, no_release, no_hiding, no_comparison, no_lock, hidden_count_as_free, shown_early };
@@ -141,7 +141,7 @@ void SlabSearch::close_or_keep(State s, Who who, uint8_t next) {
   const uint8_t hidden = mutation_ == Mutation::hidden_count_as_free ? s.thread[kPurger].slot : uint8_t{0};
   if ((load(s, who, kBits) | hidden) == kAll && s.thread[who].buffered == 0) {
     State closed = s;
-    closed.owner = kNobody;
+    closed.owner = kNone;
     closed.memory[kBits] = 0;
     go(closed, who, next);
   }
@@ -169,7 +169,7 @@ void SlabSearch::taker(State s) {
       if (t.left != 0 && lock(s, kTaker, kA)) go(s, kTaker, 1);
       return;
     case 1:
-      if (s.owner == kNobody) {
+      if (s.owner == kNone) {
         if (t.buffered != 0) return;
         s.owner = kA;
         s.memory[kBits] = kAll;
@@ -231,7 +231,7 @@ void SlabSearch::purger(State s) {
     case 0:
       if (t.left == 0) return;
       t.class_seen = s.owner;
-      return t.class_seen == kNobody ? end_round(s, kPurger) : go(s, kPurger, 1);
+      return t.class_seen == kNone ? end_round(s, kPurger) : go(s, kPurger, 1);
     case 1:
       if (lock(s, kPurger, t.class_seen)) go(s, kPurger, 2);
       return;
@@ -270,7 +270,7 @@ void SlabSearch::other(State s) {
       if (t.left != 0 && lock(s, kOther, kB)) go(s, kOther, 1);
       return;
     case 1:
-      if (s.owner != kNobody || t.buffered != 0) return go(s, kOther, 8);
+      if (s.owner != kNone || t.buffered != 0) return go(s, kOther, 8);
       s.owner = kB;
       s.memory[kBits] = 2;
       reopened++;
@@ -290,7 +290,7 @@ void SlabSearch::other(State s) {
       return;
     case 7:
       if (t.buffered != 0) return;
-      s.owner = kNobody;
+      s.owner = kNone;
       s.memory[kBits] = 0;
       return go(s, kOther, 8);
     default:
@@ -316,7 +316,7 @@ void SlabSearch::run() {
     purger(s);
     other(s);
     if (added_ != before) continue;
-    bool over = s.held == 0 && (s.owner == kNobody || (s.owner == kA && s.memory[kBits] == kAll));
+    bool over = s.held == 0 && (s.owner == kNone || (s.owner == kA && s.memory[kBits] == kAll));
     for (const Thread &t : s.thread) over = over && t.pc == 0 && t.left == 0;
     bad += !over;
   }

@@ -24,7 +24,7 @@ def image_of(pid: int) -> bytes:
 
 @contextmanager
 def same_image(pid: int, what: str) -> Iterator[None]:
-    """Refuses what was found in the body where the process executed a program meanwhile. what: "sampled"."""
+    """Refuses the answer of the body where the process executed a program meanwhile. what: "sampled"."""
     before = image_of(pid)
     yield
     if (after := image_of(pid)) and before and after != before:
