@@ -37,8 +37,7 @@
 #define HAK_FOUND void **top, size_t c, struct hak_context *x
 HAK_SLOW void *hak_slow_malloc(size_t n, const void *site, HAK_FOUND);
 HAK_SLOW void hak_slow_free(void *p, const void *site);
-HAK_SLOW void *hak_slow_realloc(void *p, size_t n, const void *site);
-HAK_SLOW void *hak_slow_realloc_none(size_t n, const void *site, HAK_FOUND); /* realloc(NULL, n) */
+HAK_SLOW void *hak_slow_realloc(void *p, size_t n, const void *site, HAK_FOUND); /* top, c, x: of a NULL p */
 HAK_SLOW void *hak_slow_calloc(size_t count, size_t size, const void *site);
 
 /* [bytes] Usable size of a block. 0 for NULL; a pointer that is not the start of a live block is fatal. */
@@ -63,22 +62,38 @@ HAK_INLINE void **hak_cache_top(struct hak_context *x, unsigned c) {
   return hak_cache_has(x, c, &top) ? top : NULL;
 }
 
-/* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
-HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *, HAK_FOUND)) {
+/* What a slow path is told of the magazine for n. */
+struct hak_found {
+  void **top;
+  size_t c;
+  struct hak_context *x;
+};
+
+/* True: *block was popped. False: *found is for the slow path. */
+HAK_INLINE bool hak_fast_pop(size_t n, struct hak_found *found, void **block) {
   struct hak_context *x = hak_context;
-  size_t c = 0;
   void **top = NULL;
+  size_t c = 0;
   if (HAK_LIKELY(n <= HAK_SMALL_MAX)) {
     c = x->small_class[(n + 15) / 16];
-    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
+    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return *block = hak_cache_pop(x, c, top), true;
   } else if (HAK_LIKELY(n <= HAK_SLAB_MAX)) {
     c = hak_mid_class_of(n);
-    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
+    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return *block = hak_cache_pop(x, c, top), true;
   } else if (n <= HAK_RUN_MAX) {
     c = x->run_class[(n + 4095) / 4096];
-    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return hak_cache_pop(x, c, top);
+    if (HAK_LIKELY(hak_cache_has(x, c, &top))) return *block = hak_cache_pop(x, c, top), true;
   }
-  return slow_path(n, __builtin_return_address(0), top, c, x);
+  *found = (struct hak_found){top, c, x};
+  return false;
+}
+
+/* malloc with the caller's slow path (operator new has a slow path that does not return NULL). */
+HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const void *, HAK_FOUND)) {
+  struct hak_found found;
+  void *block;
+  if (HAK_LIKELY(hak_fast_pop(n, &found, &block))) return block;
+  return slow_path(n, __builtin_return_address(0), found.top, found.c, found.x);
 }
 
 HAK_INLINE void *hak_fast_malloc(size_t n) { return hak_fast_malloc_or(n, hak_slow_malloc); }
@@ -112,14 +127,20 @@ HAK_INLINE void *hak_fast_calloc(size_t count, size_t size) {
   return hak_libc_memset(hak_cache_pop(x, c, top), 0, n);
 }
 
-/* A block stays in place if its class would serve n as well. */
+/* A block stays in place if its class would serve n as well. One slow path, so that a machine that keeps the return
+ * address in a register saves it there alone. */
 HAK_INLINE void *hak_fast_realloc(void *p, size_t n) {
-  if (p == NULL) return hak_fast_malloc_or(n, hak_slow_realloc_none);
-  size_t u = hak_range_unit_of(p);
-  if (HAK_LIKELY(u < HAK_PEEK(&g_range.units) && hak_class_fits(HAK_PEEK(&g_range.map[u]), n))) {
-    if (HAK_LIKELY(hak_calls_are_unobserved())) return p;
+  struct hak_found found = {NULL, 0, NULL};
+  void *block;
+  if (p == NULL) {
+    if (HAK_LIKELY(hak_fast_pop(n, &found, &block))) return block;
+  } else {
+    size_t u = hak_range_unit_of(p);
+    if (HAK_LIKELY(u < HAK_PEEK(&g_range.units) && hak_class_fits(HAK_PEEK(&g_range.map[u]), n))) {
+      if (HAK_LIKELY(hak_calls_are_unobserved())) return p;
+    }
   }
-  return hak_slow_realloc(p, n, __builtin_return_address(0));
+  return hak_slow_realloc(p, n, __builtin_return_address(0), found.top, found.c, found.x);
 }
 
 /* [bytes] Usable size of p. */

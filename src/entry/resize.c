@@ -235,13 +235,15 @@ static bool stays_unseen(const void *p, size_t n) {
   return eyes != HAK_CALLS_UNKNOWN && !hak_calls_see_frees(eyes) && hak_class_fits(hak_range_class(p), n);
 }
 
-void *hak_slow_realloc(void *p, size_t n, const void *site) {
-  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_realloc(p, n, site);
-  return stays_unseen(p, n) ? p : hak_traced_realloc(p, n, site);
-}
-
-void *hak_slow_realloc_none(size_t n, const void *site, HAK_FOUND) {
+/* realloc(NULL, n): as hak_slow_malloc. */
+static void *fresh(size_t n, const void *site, HAK_FOUND) {
   if (HAK_LIKELY(HAK_PEEK(&g_calls) == HAK_CALLS_UNOBSERVED)) return block(n, site);
   void *p = hak_sampled_pop(x, c, top, n);
   return HAK_LIKELY(p != NULL) ? p : hak_traced_realloc(NULL, n, site);
+}
+
+void *hak_slow_realloc(void *p, size_t n, const void *site, HAK_FOUND) {
+  if (p == NULL) return fresh(n, site, top, c, x);
+  if (HAK_LIKELY(hak_calls_are_unobserved())) return hak_untraced_realloc(p, n, site);
+  return stays_unseen(p, n) ? p : hak_traced_realloc(p, n, site);
 }

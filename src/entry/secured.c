@@ -80,7 +80,7 @@ static void *move(void *p, size_t have, size_t n, const void *site) {
   size_t room = hak_secure_room_moved(p, n), align = hak_secure_is_aligned(p) ? 32 : 16;
   void *open = hak_secure_undress(p, site);
   if (HAK_UNLIKELY(open == NULL)) return copy(p, have, n, site); /* the kernel does not open its guard */
-  void *q = hak_slow_realloc(open, room, site);
+  void *q = hak_slow_realloc(open, room, site, NULL, 0, NULL);
   if (q == NULL) hak_secure_dress(p, have, align);
   if (q != NULL && n > have) zero_growth((char *)q + have, n - have);
   return hak_front_dress(q, n, 16);
