@@ -28,6 +28,9 @@ struct account {
   unsigned served, not_served; /* number of programs */
   bool first_is_known;
   char other[proof_path_bytes], server[proof_path_bytes]; /* the first unserved program; its malloc's library */
+  struct proof_end end; /* of the program with the highest peak of those that told their end */
+  bool end_is_owned;
+  char end_exe[proof_path_bytes];
   struct count count[names_most];
   unsigned counts;
 };
@@ -81,8 +84,18 @@ static bool is_library(const char *path, const char *library)
   return path[0] != '\0' && realpath(path, resolved) != NULL && strcmp(resolved, library) == 0;
 }
 
+static void add_end(struct account *account, const struct proof *proof)
+{
+  if (!proof->end.told || (account->end.told && proof->end.peak <= account->end.peak))
+    return;
+  account->end = proof->end;
+  account->end_is_owned = proof->owned;
+  memcpy(account->end_exe, proof->exe, sizeof account->end_exe - 1);
+}
+
 static void add_proof(struct account *account, const struct proof *proof)
 {
+  add_end(account, proof);
   bool malloc_is = is_library(proof->malloc_path, account->library);
   bool served = malloc_is && is_library(proof->free_path, account->library);
   account->first_is_known |= (pid_t)proof->pid == account->first;
@@ -187,6 +200,26 @@ static void print_served(FILE *to, const struct account *account)
   fprintf(to, "\n");
 }
 
+static void print_end_memory(FILE *to, const struct account *account)
+{
+  const struct proof_end *end = &account->end;
+  fprintf(to, "  at the end   ");
+  if (!end->told) {
+    fprintf(to, "not known: only a program that ends by exit tells it, not by _exit or a signal\n");
+    return;
+  }
+  if (account->end_is_owned)
+    fprintf(to, "%s live (%s B); ", as_bytes((double)end->live), grouped(end->live));
+  fprintf(to, "%s resident, at its peak %s", as_bytes((double)end->resident), as_bytes((double)end->peak));
+  if (account->served + account->not_served > 1)
+    fprintf(to, " (%s)", last_part(account->end_exe));
+  fprintf(to, "\n");
+  if (account->end_is_owned)
+    fprintf(to, "               HAKMEM keeps %s free: caches %s, dirty %s; holes %s, metadata %s\n",
+            as_bytes((double)(end->caches + end->dirty)), as_bytes((double)end->caches), as_bytes((double)end->dirty),
+            as_bytes((double)end->holes), as_bytes((double)end->metadata));
+}
+
 static void print_calls(FILE *to, const struct account *account)
 {
   uint64_t allocs = counted_all(account, "alloc_"), frees = counted_all(account, "free_");
@@ -214,6 +247,7 @@ void account_print(FILE *to, const char *folder, const char *library, pid_t firs
   account = (struct account){.library = realpath(library, resolved) != NULL ? resolved : library, .first = first};
   read_folder(&account, folder);
   print_served(to, &account);
+  print_end_memory(to, &account);
   print_calls(to, &account);
   if (account.counts != 0)
     print_counts(to, &account);

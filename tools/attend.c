@@ -4,7 +4,8 @@
  *    hak_attend [-s] [-p FILE [-c] -i INTERPRETER -m PACKAGE] LIBRARY PROGRAM NAME [ARGUMENT...]
  *
  * what      Forks, executes the file PROGRAM with argv[0] = NAME, and waits. Then -s writes a few lines to stderr:
- *           time, peak memory and faults by the kernel's account, whether LIBRARY served, HAKMEM's counters. -p lets
+ *           time, peak memory and faults by the kernel's account, whether LIBRARY served, what was live and resident
+ *           at the end, HAKMEM's counters. -p lets
  *           the Python package make FILE ("": a name is chosen) and a summary from the program's table of samples; -c
  *           also makes a file for each other process.
  *
@@ -127,7 +128,8 @@ static bool set_files(const struct order *order, const char *folder)
   if (order->profile != NULL && !set_file("HAKMEM_PROFILE_TABLE", folder, "table", 1))
     return false;
   return !order->sums_up ||
-         (set_file("HAKPROBE_FILE", folder, "proof", 1) && set_file("HAKMEM_COUNTERS_FILE", folder, "counts", 0));
+         (set_file("HAKPROBE_FILE", folder, "proof", 1) && setenv("HAKPROBE_END", "1", 1) == 0 &&
+          set_file("HAKMEM_COUNTERS_FILE", folder, "counts", 0));
 }
 
 /* folder: "" on failure. */

@@ -201,6 +201,11 @@ class Refused(Scratch):
         other.write_bytes(Path(self.changed(18, struct.pack("<H", 183))).read_bytes())
         self.refused(program("calls"), "for x86-64, 64-bit, and libhakmem.so for AArch64, 64-bit", "--library", str(other))
 
+    def test_a_library_that_is_none_of_hakmem(self) -> None:
+        """It would be preloaded, and the program would run on its own malloc."""
+        for file in ("/bin/ls", str(preloadable("crash"))):
+            self.refused("true", f"--library {os.path.realpath(file)}: no library of HAKMEM (it has no hak_owns)", "--library", file)
+
     def test_a_sanitizer_of_its_own(self) -> None:
         """It would not start, or see nothing. That of undefined behaviour has no malloc."""
         (self.folder / "sane.c").write_text("int main(void) { return 0; }")
@@ -231,8 +236,8 @@ class Refused(Scratch):
 
 
 class Summary(Scratch):
-    def summary(self, *command: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        return executed(*command, options=("--stats", *options), TMPDIR=str(self.folder))
+    def summary(self, *command: str, options: tuple[str, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+        return executed(*command, options=("--stats", *options), TMPDIR=str(self.folder), **more)
 
     def test_where_there_is_no_folder_it_is_said(self) -> None:
         ended = executed("true", options=("--stats",), TMPDIR=str(self.folder / "none"))
@@ -245,7 +250,7 @@ class Summary(Scratch):
         first, *rest = ended.stderr.splitlines()
         self.assertEqual(first, "hakmem exec: sh exited with 3")
         labels = [line[2:15].strip() for line in rest]
-        self.assertEqual(labels, ["time", "peak memory", "served", "calls", "HAKMEM", ""])
+        self.assertEqual(labels, ["time", "peak memory", "served", "at the end", "", "calls", "HAKMEM", ""])
         self.assertRegex(ended.stderr, r"served       by HAKMEM: malloc and free are HAKMEM's, in 2 programs\n")
         self.assertRegex(ended.stderr, r"calls        [1-9][\d,]* allocations, [1-9][\d,]* frees\n")
 
@@ -261,6 +266,36 @@ class Summary(Scratch):
         large = re.search(r"peak memory  ([\d.]+) MiB", self.summary("perl", "-e", "$x = 'x' x (64 << 20)").stderr)
         assert large is not None
         self.assertGreater(float(large[1]), 64)
+
+    def test_what_is_there_at_the_end(self) -> None:
+        """Live to the byte, and what is resident of a burst that is over."""
+        said = self.summary(
+            "/usr/bin/python3", "-c",
+            "gone = [bytes(3000) for _ in range(20000)]; kept = [bytes(n) for n in range(4000)]; del gone[1:]; "
+            "import os; print(os.getpid(), flush=True)\n"
+            "import ctypes; own = ctypes.CDLL(None); own.hak_bytes_in_use.restype = ctypes.c_size_t\n"
+            "import atexit; atexit.register(lambda: print(own.hak_bytes_in_use(), open('/proc/self/statm').read().split()[1]))",
+            options=("--set", "price=speed"), PYTHONMALLOC="malloc",
+        )
+        in_use, pages = map(int, said.stdout.splitlines()[1].split())
+        found = re.search(r"at the end   [\d.]+ MiB live \(([\d,]+) B\); ([\d.]+) MiB resident, at its peak ([\d.]+) MiB\n"
+                          r" {15}HAKMEM keeps [\d.]+ .iB free: caches [\d.]+ .?i?B, dirty .*; holes .*, metadata .*\n", said.stderr)
+        assert found is not None, said.stderr
+        live, resident, peak = (float(text.replace(",", "")) for text in found.groups())
+        self.assertLess(live, in_use + 1)
+        self.assertGreater(live, (4000 * 4000 // 2) * 0.2, "the interpreter frees what is kept before it ends")
+        self.assertLess(abs(resident * (1 << 20) - pages * os.sysconf("SC_PAGE_SIZE")), 8 << 20)
+        self.assertGreater(peak, resident + 20)
+
+    def test_an_end_that_is_not_told(self) -> None:
+        for end in ("os._exit(0)", "os.kill(os.getpid(), 9)"):
+            self.assertIn("at the end   not known: only a program that ends by exit tells it",
+                          self.summary("/usr/bin/python3", "-c", f"import os; {end}").stderr)
+
+    def test_of_some_programs_the_largest_is_told(self) -> None:
+        script = "perl -e '$x = q(x) x (40 << 20)'; /usr/bin/python3 -c 1"
+        said = self.summary("bash", "-c", script).stderr
+        self.assertRegex(said, r"at the end   .* resident, at its peak \d+\.\d MiB \(perl\)\n")
 
     def test_who_else_serves_is_named(self) -> None:
         said = self.summary(program("own_malloc")).stderr

@@ -8,12 +8,15 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import time
 import unittest
+from unittest import mock
 
 from support import COMMAND, clean_environment
 from test_stats import PYTHON, READY, Shown, line_of
 
+from hakmem.base.console import stdout_console
 from hakmem.watching.layout import HEAD, Section, screen
 from hakmem.watching.controls import Controls, column_at, key_of, name_at
 from hakmem.watching.terminal import Ended, Event, Input
@@ -247,6 +250,12 @@ class Parts(unittest.TestCase):
         for strange in (b"\x1b[[A", b"\x1b[5^", b"\x1b[5$", b"\x1b[2@"):  # F1 of the kernel's console; rxvt's, with Ctrl and Shift
             self.assertEqual([event.name for event in Input().events(strange + b"q")], ["", "q"], strange)
         self.assertEqual(list(Input().events(b"\x1b[" + b"1;" * 40))[0], Event("escape"), "what never ends is no sequence")
+
+    def test_a_terminal_that_calls_itself_wider_than_any(self) -> None:
+        """Each frame would pad each line to its end."""
+        with mock.patch.object(sys.stdout, "isatty", return_value=True), \
+                mock.patch.dict(os.environ, COLUMNS="65535", LINES="40", TERM="xterm"):
+            self.assertEqual(stdout_console().size, (1000, 40))
 
     def test_columns_and_names_are_where_they_are_drawn(self) -> None:
         line = "  MiB  blocks  top sites, of a profile"

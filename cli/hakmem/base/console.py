@@ -13,7 +13,7 @@ import sys
 from typing import Any, TextIO
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.console import Console, ConsoleDimensions, ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
 from rich.measure import Measurement
 from rich.segment import Segment
 from rich.table import Table
@@ -22,6 +22,7 @@ from hakmem.base.exit import printable
 
 STDOUT_COLUMNS, STDERR_COLUMNS = 160, 100
 COLUMNS_MOST = 10_000
+TERMINAL_MOST = 1_000  # columns of a terminal that are used: a full screen pads each line to its end
 NARROW = 72  # columns, below which a table with a text beside figures is a list
 WORD = 12
 
@@ -36,7 +37,7 @@ def stderr_console() -> Console:
 
 def console_on(stream: TextIO, usual: int, soft_wrap: bool = False, **options: bool) -> Console:
     terminal, said = stream.isatty(), columns_said()
-    console = (Console if terminal else Page)(
+    console = (Terminal if terminal else Page)(
         stderr=stream is sys.stderr, width=None if terminal else said or usual,
         soft_wrap=soft_wrap or not (terminal or said), **options,  # type: ignore[arg-type]
     )
@@ -48,6 +49,15 @@ def columns_said() -> int:
     """0: COLUMNS says nothing."""
     said = os.environ.get("COLUMNS", "")
     return min(int(said), COLUMNS_MOST) if said.isdecimal() else 0
+
+
+class Terminal(Console):
+    """One that calls itself wider than any is used in part."""
+
+    @property
+    def size(self) -> ConsoleDimensions:  # type: ignore[override]
+        found = super().size
+        return ConsoleDimensions(min(found.width, TERMINAL_MOST), found.height)
 
 
 class Page(Console):

@@ -11,7 +11,7 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 
 # Ours, per run; whatever the caller set would distort a timed run.
-PER_RUN = ("HAKMEM_COUNT_CALLS", "HAKMEM_COUNTERS_FILE", "HAKMEM_TRACE_FILE", "HAKPROBE_FILE", "HAKDOORS_FILE")
+PER_RUN = ("HAKMEM_COUNT_CALLS", "HAKMEM_COUNTERS_FILE", "HAKMEM_TRACE_FILE", "HAKPROBE_FILE", "HAKPROBE_END", "HAKDOORS_FILE")
 
 ALLOCATORS = ("malloc", "hakmem", "scudo")  # in the names of the usual ones
 

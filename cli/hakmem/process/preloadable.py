@@ -45,6 +45,7 @@ SANITIZER_LIBRARIES = {
     "libasan": "AddressSanitizer", "libhwasan": "HWAddressSanitizer", "libtsan": "ThreadSanitizer", "liblsan": "LeakSanitizer",
     "libclang_rt.asan": "AddressSanitizer", "libclang_rt.hwasan": "HWAddressSanitizer", "libclang_rt.tsan": "ThreadSanitizer",
 }
+OWN_NAME = b"\0hak_owns\0"
 HOOK = "__sanitizer_malloc_hook"  # all that is told of one whose library is linked in, where its program calls nothing of it
 
 
@@ -147,6 +148,14 @@ def why_not_served(path: Path, library: Path | None = None) -> str | None:
     reason = why_not_preloadable(path, library)
     whose = None if reason else sanitizer_in(path)
     return f"is built with {whose}, which has a malloc of its own" if whose else reason
+
+
+def refuse_unless_hakmem(library: Path) -> None:
+    """A file without HAKMEM's names would be preloaded in vain."""
+    head = first_bytes(library, ELF_HEADER_BYTES)
+    names = dynamic_names(library, head) if len(head) == ELF_HEADER_BYTES and head.startswith(ELF_MAGIC) else b""
+    if OWN_NAME not in names:
+        raise Refusal(f"--library {library}: no library of HAKMEM (it has no {OWN_NAME.strip(bytes(1)).decode()})")
 
 
 def refuse_unless_served(command: str, library: Path | None = None) -> None:

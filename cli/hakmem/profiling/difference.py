@@ -50,6 +50,7 @@ from hakmem.reading.estimate import (
     sampling_lines,
     whole_evidence,
 )
+from hakmem.reading.image import same_image
 from hakmem.reading.pprof import columns, read
 from hakmem.reading.start_line import start_line
 from hakmem.reading.scale import hindrance, is_exact, scale, scale_of, unscaled
@@ -280,13 +281,15 @@ def show_difference(asked: list[str], wishes: Wishes) -> int:
 
 def show_growth(asked: str, wishes: Wishes, seconds: float) -> int:
     """Of a process, from now on."""
-    if process_of(asked) is None:
+    if (pid := process_of(asked)) is None:
         raise Refusal("--for goes with a PID (see hakmem profile --help)")
     refuse_what_is_of_one(wishes)
-    end = time.monotonic() + seconds
-    before = read_named(asked, wishes.moment)
-    time.sleep(max(0.0, end - time.monotonic()))
-    return show_change(before, read_named(asked, wishes.moment), wishes)
+    with same_image(pid, "watched"):
+        end = time.monotonic() + seconds
+        before = read_named(asked, wishes.moment)
+        time.sleep(max(0.0, end - time.monotonic()))
+        after = read_named(asked, wishes.moment)
+    return show_change(before, after, wishes)
 
 
 def show_change(before: Read, after: Read, wishes: Wishes) -> int:

@@ -17,10 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import nlargest
+from itertools import chain
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, Optional
 
-from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment
+from hakmem.reading.estimate import BRIEF, EVER as TAKEN, NOTHING, NOW, PEAK, Evidence, evidence_of, has_moment, sum_of
 from hakmem.reading.pprof import columns, text_of
 from hakmem.reading.symbols import Names, is_interpreter
 
@@ -57,6 +59,11 @@ class Proofs(NamedTuple):
 
     def plus(self, other: Proofs) -> Proofs:
         return Proofs(*(one.plus(more) for one, more in zip(self, other)))
+
+
+def all_of(proofs: Iterable[Proofs]) -> Proofs:
+    """As by plus."""
+    return Proofs(*(sum_of(each for each in column if each.samples or each.whole) for column in zip(*proofs)))
 
 
 class Functions:
@@ -111,11 +118,11 @@ def places_of(profile: Any, names: Names, functions: Functions) -> dict[int, lis
 def stacks_of(profile: Any, names: Names, functions: Optional[Functions] = None) -> Stacks:
     stacks, at = Stacks(functions or Functions()), columns(profile)
     places = places_of(profile, names, stacks.functions)
-    order = [at.get(name) for name in VALUES]
+    ordered = itemgetter(*(at.get(name, -1) for name in VALUES))
     for sample, proofs in zip(profile.sample, proofs_of(profile)):
-        values = [sample.value[n] if n is not None else 0 for n in order]
+        values = list(ordered([*sample.value, 0]))  # the last one: of columns that it has not
         if any(values):
-            stacks.places.append([place for number in sample.location_id for place in places[number]])
+            stacks.places.append(list(chain.from_iterable(map(places.__getitem__, sample.location_id))))
             stacks.values.append(values)
             stacks.proofs.append(proofs)
     return stacks
@@ -163,8 +170,14 @@ def line_weight(values: list[int]) -> int:
 class Node:
     """Sums, lines and what is called below are found when first asked for: trees of several shares are grown of it."""
 
-    def __init__(self, stacks: Stacks, function: int, depth: int, members: list[int]) -> None:
-        self.stacks, self.function, self.depth, self.members = stacks, function, depth, members
+    def __init__(self, stacks: Stacks, function: int, depth: int, by_line: dict[int, list[int]]) -> None:
+        self.stacks, self.function, self.depth, self.by_line = stacks, function, depth, by_line
+
+    @cached_property
+    def members(self) -> list[int]:
+        """Stacks, by their numbers."""
+        groups = list(self.by_line.values())
+        return groups[0] if len(groups) == 1 else sorted(chain.from_iterable(groups))
 
     @cached_property
     def values(self) -> list[int]:
@@ -173,12 +186,12 @@ class Node:
     @cached_property
     def lines(self) -> list[int]:
         """That have most, first."""
-        return lines_of(self.stacks, self.depth, self.members)
+        return lines_of(self.stacks, self.by_line) if self.depth else []
 
     @cached_property
     def below(self) -> list[Node]:
         groups = called_below(self.stacks, self.depth, self.members)
-        found = [Node(self.stacks, function, self.depth + 1, members) for function, members in groups.items()]
+        found = [Node(self.stacks, function, self.depth + 1, by_line) for function, by_line in groups.items()]
         if len(found) == 1 and len(found[0].members) == len(self.members):
             found[0].values = self.values  # nothing ends here, or goes elsewhere
         return found
@@ -189,20 +202,24 @@ def sums_of(stacks: Stacks, members: Iterable[int]) -> list[int]:
     return [sum(column) for column in zip(*(stacks.values[n] for n in members))] or none
 
 
-def lines_of(stacks: Stacks, depth: int, members: Iterable[int]) -> list[int]:
-    """Of the places at that depth, by their weight."""
-    weights: Counter[int] = Counter()
-    for n in members if depth else ():
-        weights[stacks.places[n][-depth].line] += stacks.weights[n]
+def lines_of(stacks: Stacks, by_line: Mapping[int, list[int]]) -> list[int]:
+    """By their weight."""
+    weigh = stacks.weights.__getitem__
+    weights = Counter({line: sum(map(weigh, members)) for line, members in by_line.items()})
     return [line for line, _ in weights.most_common(LINES_MOST) if line]
 
 
-def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int, list[int]]:
-    groups: defaultdict[int, list[int]] = defaultdict(list)
+def called_below(stacks: Stacks, depth: int, members: Iterable[int]) -> dict[int, dict[int, list[int]]]:
+    """Stacks by function and line."""
+    groups: defaultdict[Place, list[int]] = defaultdict(list)
     for n in members:
-        if len(stacks.places[n]) > depth:
-            groups[stacks.places[n][-1 - depth].function].append(n)
-    return groups
+        places = stacks.places[n]
+        if len(places) > depth:
+            groups[places[-1 - depth]].append(n)
+    found: defaultdict[int, dict[int, list[int]]] = defaultdict(dict)
+    for place, those in groups.items():
+        found[place.function][place.line] = those
+    return found
 
 
 def grown(stacks: Stacks, root: Node, share: float) -> Optional[tuple[list[Node], list[list[int]]]]:
@@ -233,7 +250,7 @@ def added(rows: Iterable[list[int]]) -> list[int]:
 
 def flame_of(stacks: Stacks) -> dict[str, Any]:
     """What is drawn: all, or what has the smallest share that leaves few enough."""
-    root = Node(stacks, -1, 0, list(range(len(stacks.values))))
+    root = Node(stacks, -1, 0, {0: list(range(len(stacks.values)))})
     share, found = 0.0, grown(stacks, root, 0.0)
     while found is None:
         share = max(SHARE_LEAST, share * 2)
@@ -271,17 +288,19 @@ def asking_place(stack: list[Place], for_others: set[int], passed: set[int], int
 
 
 class Site:
-    def __init__(self) -> None:
-        self.values: list[int] = []
-        self.proofs = Proofs()
-        self.heaviest: tuple[tuple[int, int, int], list[Place]] = ((-1, -1, -1), [])
+    def __init__(self, stacks: Stacks, members: list[int]) -> None:
+        self.stacks, self.members = stacks, members
+        self.values = sums_of(stacks, members)
 
-    def add(self, places: list[Place], values: list[int], proofs: Proofs) -> None:
-        self.proofs = self.proofs.plus(proofs) if self.values else proofs
-        self.values = [a + b for a, b in zip(self.values, values)] if self.values else values
-        weight = (weight_of(values, AT_PEAK), weight_of(values, IN_USE), weight_of(values, EVER))
-        if weight > self.heaviest[0]:
-            self.heaviest = weight, places
+    def proofs(self) -> Proofs:
+        return all_of(map(self.stacks.proofs.__getitem__, self.members))
+
+    def heaviest(self) -> list[Place]:
+        """The stack that has most."""
+        def weight(n: int) -> tuple[int, ...]:
+            return tuple(weight_of(self.stacks.values[n], column) for column in (AT_PEAK, IN_USE, EVER))
+
+        return self.stacks.places[max(self.members, key=weight)]
 
 
 def weight_of(values: list[int], column: int) -> int:
@@ -307,21 +326,23 @@ def sites_of(stacks: Stacks) -> dict[str, Any]:
     rows = list(enumerate(stacks.functions.rows))
     for_others, interpreted = ({n for n, row in rows if of(row)} for of in (asks_for_others, is_interpreted))
     passed = for_others | {n for n, row in rows if is_interpreter(row[2])}
-    sites: defaultdict[Place, Site] = defaultdict(Site)
-    for places, values, proofs in stacks.rows():
+    members: defaultdict[Place, list[int]] = defaultdict(list)
+    for n, places in enumerate(stacks.places):
         if places:
-            sites[asking_place(places, for_others, passed, interpreted)].add(places, values, proofs)
+            members[asking_place(places, for_others, passed, interpreted)].append(n)
+    sites = {place: Site(stacks, those) for place, those in members.items()}
     kept = kept_sites(sites)
     first = WIDTHS if stacks.are_of_two else 0
     others = (site.values[first : first + BYTES] for place, site in sites.items() if place not in kept)
     return {
         "left_out": len(sites) - len(kept), "left_bytes": added(others),
-        "rows": [
-            [*place, site.values, [list(each) for each in site.heaviest[1][:STACK_MOST]], len(site.heaviest[1]),
-             site.proofs]
-            for place, site in kept.items()
-        ],
+        "rows": [site_row(place, site) for place, site in kept.items()],
     }
+
+
+def site_row(place: Place, site: Site) -> list[Any]:
+    stack = site.heaviest()
+    return [*place, site.values, [list(each) for each in stack[:STACK_MOST]], len(stack), site.proofs()]
 
 
 # ---- what both name ----

@@ -46,6 +46,7 @@ from hakmem.reading.estimate import (
     size_about,
     whole_evidence,
 )
+from hakmem.reading.image import same_image
 from hakmem.reading.living import facts_of, gone, own_numbers, refuse_if_gone, root_of, why_forbidden
 from hakmem.reading.mapped import find_mapped
 from hakmem.reading.pprof import columns, read, text_of, write
@@ -428,8 +429,14 @@ def kept_by(pid: int) -> Path | None:
     return written_anew(pid) if writes_profile(pid) else None
 
 
-def show_file(file: Path, wishes: Wishes) -> None:
-    profile = scaled(read(file))
+def read_kept(pid: int) -> tuple[Path, Any] | None:
+    """As kept_by, with what is in the file: of one program."""
+    with same_image(pid, "read"):
+        file = kept_by(pid)
+        return (file, scaled(read(file))) if file is not None else None
+
+
+def show_file(file: Path, profile: Any, wishes: Wishes) -> None:
     refuse_without(profile, wishes.moment, file)
     show(profile, Names(profile, root_before(file)), wishes)
 
@@ -438,8 +445,8 @@ def show_process(pid: int, wishes: Wishes) -> None:
     from hakmem.profiling.from_outside import SECONDS, outside_lines, refuse_if_idle, take
     from hakmem.reading.start_line import start_line
 
-    if (file := kept_by(pid)) is not None:
-        show_file(file, wishes)
+    if (kept := read_kept(pid)) is not None:
+        show_file(*kept, wishes)
         return
     refuse_unless_served(pid)
     if wishes.moment != NOW:
@@ -463,7 +470,7 @@ def show_profile(asked: str, wishes: Wishes) -> int:
     if wishes.output:
         refuse_unless_writable(wishes.output)
     if pid is None:
-        show_file(Path(asked), wishes)
+        show_file(Path(asked), scaled(read(Path(asked))), wishes)
     else:
         show_process(pid, wishes)
     return 0

@@ -115,8 +115,7 @@ def told(profile: Any, moment: Moment = NOW) -> Optional[list[Evidence]]:
     found = evidence_in(texts, moment.samples, profile.period)
     if len(found) != len(profile.sample):
         return None
-    values = [sample.value[column] for sample in profile.sample]
-    if any((each[0] == 0) != (value == 0) for each, value in zip(found, values)):
+    if [each.samples == 0 for each in found] != [sample.value[column] == 0 for sample in profile.sample]:
         return None
     return found
 
@@ -165,7 +164,8 @@ def evidence_of(profile: Any, moment: Moment = NOW) -> list[Evidence]:
         return found
     if (found := told(profile, moment)) is not None:
         return found
-    means = (by_means(sample.value[space], sample.value[objects], sample.value[asked], profile.period) for sample in profile.sample)
+    rows, period = (sample.value for sample in profile.sample), profile.period
+    means = (by_means(row[space], row[objects], row[asked], period) for row in rows)
     return [each._replace(seen=0) for each in means] if moment in (EVER, BRIEF) else list(means)
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Optional
 
 from hakmem.reading.tables import (
     CLEAN, DIRTY, GONE, HALF_PAGES, LARGE, PAGED, REST, SITE_BITS, SLAB, Changed, Tables, linked,
@@ -22,6 +22,8 @@ from hakmem.reading.tables import (
 
 LIVE, KEPT, BIG_KEPT, OWN = "live", "kept", "big_kept", "own"
 FREE_RUNS = (CLEAN, DIRTY)
+WITH_LENGTH = (SLAB, LARGE, GONE, *FREE_RUNS)
+SITE_MASK = (1 << SITE_BITS) - 1
 AT_ONCE = 1 << 10  # entries of the unit table
 NO_TABLE = 1 << 22  # so near to its own pointer lies what is no table of its own but a row in the library
 CHUNKS_MOST, UNITS_MOST, SLOTS_MOST = 1 << 16, 1 << 28, 1 << 14  # what says more is no table
@@ -88,8 +90,22 @@ def rows_of_ones(bits: int) -> Iterator[tuple[int, int]]:
 
 # ---- the unit table ----
 
+class Piece(NamedTuple):
+    """Fields of the entries of a row of units, a column each; columns of equal bytes, which memoryview reads fast."""
+
+    kind: memoryview
+    size_class: memoryview
+    length: memoryview
+    free: memoryview
+    words: memoryview
+    origin: memoryview
+    paged_blocks: tuple[memoryview, memoryview]  # by half
+    paged_origins: tuple[memoryview, memoryview]
+    paged_free: memoryview
+
+
 class Entries:
-    """The unit table, copied in pieces; a piece in a gap, which can be TiB long, or of nothing but holes is empty."""
+    """The unit table, copied in pieces; None: a piece in a gap, which can be TiB long, or of nothing but holes."""
 
     def __init__(self, tables: Tables) -> None:
         self.n, self.stride, self.units = tables.n, tables.n["unit_stride"], tables.units()
@@ -98,19 +114,26 @@ class Entries:
         table = tables.field(tables.at["range"], "range_unit")
         self.pieces = [self.piece(tables, table, at) for at in range(0, self.units, AT_ONCE)]
 
-    def piece(self, tables: Tables, table: int, first: int) -> bytes:
+    def piece(self, tables: Tables, table: int, first: int) -> Optional[Piece]:
         try:
             data = tables.memory.read(table + first * self.stride, min(AT_ONCE, self.units - first) * self.stride)
-            return data if data.strip(b"\0") else b""
         except Changed:
-            return b""
+            return None
+        return self.divided(data) if data.strip(b"\0") else None
 
-    def is_gap(self, unit: int) -> bool:
-        return not self.pieces[unit // AT_ONCE]
+    def divided(self, data: bytes) -> Piece:
+        def column(name: str, code: str, index: int = 0) -> memoryview:
+            size = struct.calcsize(code)
+            start = self.n[name] + index * size
+            if start % size or self.stride % size or start >= self.stride:
+                raise Changed
+            return memoryview(data).cast(code)[start // size::self.stride // size]
 
-    def part(self, unit: int, name: str, size: int, index: int = 0) -> int:
-        at = unit % AT_ONCE * self.stride + self.n[name] + index * size
-        return int.from_bytes(self.pieces[unit // AT_ONCE][at:at + size], "little")
+        return Piece(
+            column("unit_kind", "B"), column("unit_class", "B"), column("unit_length", "I"), column("unit_free", "H"),
+            column("unit_words", "Q"), column("unit_origin", "Q"), (column("paged_block", "H"), column("paged_block", "H", 1)),
+            (column("paged_origin", "Q"), column("paged_origin", "Q", 1)), column("paged_free", "H"),
+        )
 
 
 class Walk:
@@ -125,45 +148,42 @@ class Walk:
     def walk(self) -> None:
         unit = 1
         while unit < self.entries.units:
-            if self.entries.is_gap(unit):
-                unit = (unit // AT_ONCE + 1) * AT_ONCE
+            number, at = divmod(unit, AT_ONCE)
+            if (piece := self.entries.pieces[number]) is None:
+                unit = (number + 1) * AT_ONCE
                 continue
-            kind = self.entries.part(unit, "unit_kind", 1)
             length = 1
-            if kind in (SLAB, LARGE, GONE, *FREE_RUNS):
-                length = max(1, min(self.entries.part(unit, "unit_length", 4), self.entries.units - unit))
-            self.take(kind, unit, length)
+            if piece.kind[at] in WITH_LENGTH:
+                length = max(1, min(piece.length[at], self.entries.units - unit))
+            self.take(piece, at, self.base + unit * self.unit_bytes, length)
             unit += length
 
-    def take(self, kind: int, unit: int, length: int) -> None:
-        start = self.base + unit * self.unit_bytes
-        if kind == SLAB:
-            self.take_slab(unit, start, length)
+    def take(self, piece: Piece, at: int, start: int, length: int) -> None:
+        kind = piece.kind[at]
+        if kind == PAGED:
+            self.take_paged(piece, at, start)
+        elif kind == SLAB:
+            self.take_slab(piece, at, start, length)
         elif kind == LARGE:
-            site = self.entries.part(unit, "unit_origin", 8) & (1 << SITE_BITS) - 1
-            self.heap.spans.append(Span(start, start + length * self.unit_bytes, LIVE, site))
+            self.heap.spans.append(Span(start, start + length * self.unit_bytes, LIVE, piece.origin[at] & SITE_MASK))
         elif kind in FREE_RUNS or kind == REST:  # a tail without its begin: pages on their way back
             self.heap.spans.append(Span(start, start + length * self.unit_bytes, KEPT))
-        elif kind == PAGED:
-            self.heap.spans += self.paged(unit, start)
 
-    def take_slab(self, unit: int, start: int, length: int) -> None:
-        size_class, free = self.entries.part(unit, "unit_class", 1), self.entries.part(unit, "unit_free", 2)
-        words = self.entries.part(unit, "unit_words", 8)
+    def take_slab(self, piece: Piece, at: int, start: int, length: int) -> None:
+        size_class, free, words = piece.size_class[at], piece.free[at], piece.words[at]
         if size_class < len(self.heap.classes) and self.heap.classes[size_class].slots and words:
             self.heap.slabs.append(Slab(start, length * self.unit_bytes, size_class, free, words))
             self.heap.first_unit.update((start + n * self.unit_bytes, start) for n in range(1, length))
 
-    def paged(self, unit: int, start: int) -> Iterator[Span]:
+    def take_paged(self, piece: Piece, at: int, start: int) -> None:
         """The blocks that begin in the unit, which may end in another, and its rows of free pages."""
         for half in (0, 1):
-            block = self.entries.part(unit, "paged_block", 2, half)
-            if block:
+            if block := piece.paged_blocks[half][at]:
                 first = start + (half * HALF_PAGES + block % HALF_PAGES) * self.page
-                site = self.entries.part(unit, "paged_origin", 8, half) & (1 << SITE_BITS) - 1
-                yield Span(first, first + block // HALF_PAGES * self.page, LIVE, site)
-        for first, end in rows_of_ones(self.entries.part(unit, "paged_free", 2)):
-            yield Span(start + first * self.page, start + end * self.page, KEPT)
+                site = piece.paged_origins[half][at] & SITE_MASK
+                self.heap.spans.append(Span(first, first + block // HALF_PAGES * self.page, LIVE, site))
+        for first, end in rows_of_ones(piece.paged_free[at]):
+            self.heap.spans.append(Span(start + first * self.page, start + end * self.page, KEPT))
 
 
 # ---- the others ----

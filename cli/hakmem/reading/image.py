@@ -24,8 +24,16 @@ def image_of(pid: int) -> bytes:
 
 @contextmanager
 def same_image(pid: int, what: str) -> Iterator[None]:
-    """Refuses the answer of the body where the process executed a program meanwhile. what: "sampled"."""
+    """Refuses the answer of the body, or its other reason, where the process executed a program meanwhile. what: "sampled"."""
     before = image_of(pid)
-    yield
+    try:
+        yield
+    except Refusal:
+        refuse_if_another(pid, before, what)
+        raise
+    refuse_if_another(pid, before, what)
+
+
+def refuse_if_another(pid: int, before: bytes, what: str) -> None:
     if (after := image_of(pid)) and before and after != before:
-        raise Refusal(f"process {pid} became another program while it was {what}")
+        raise Refusal(f"process {pid} became another program while it was {what}") from None

@@ -143,16 +143,17 @@ def kinds_of(tables: Tables, heap: Heap) -> Iterator[Extent]:
 
 def joined(extents: list[Extent]) -> Iterator[Extent]:
     """By address, neighbours of a kind as one; none reaches into the next."""
-    last = None
-    for each in sorted(extents):
-        if last is not None and each.kind == last.kind and each.address <= last.address + last.bytes:
-            last = last._replace(bytes=max(last.bytes, each.address + each.bytes - last.address))
+    start = end = 0
+    last = None  # kind
+    for address, size, kind in sorted(extents):
+        if kind == last and address <= end:
+            end = max(end, address + size)
             continue
         if last is not None:
-            yield last
-        last = each
+            yield Extent(start, end - start, last)
+        start, end, last = address, address + size, kind
     if last is not None:
-        yield last
+        yield Extent(start, end - start, last)
 
 
 # ---- the page ----

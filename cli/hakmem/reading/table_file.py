@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import struct
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -165,8 +165,8 @@ class Table:
             if depth > DEPTH_MOST or at + 8 * depth > len(data) or number in self.stacks:
                 raise Damaged("damaged")
             stored, frames = AtPeak(*rest[3:9]), struct.unpack_from(f"={depth}Q", data, at)
-            sums(*rest[3:])
-            self.stacks[number] = Stack(frames, sums(*rest[:3]), stored=stored, brief=(rest[9], rest[10]))
+            refuse_unless_sums(rest)
+            self.stacks[number] = Stack(frames, (rest[0], rest[1], rest[2]), stored=stored, brief=(rest[9], rest[10]))
             at += 8 * depth
 
     def take_images(self, data: bytes) -> None:
@@ -208,10 +208,15 @@ class Table:
             raise Damaged("damaged")
 
 
-def sums(*values: float) -> tuple[float, float, float]:
-    if not all(math.isfinite(value) and 0 <= value < 1 << 62 for value in values):
+def refuse_unless_sums(values: Sequence[float]) -> None:
+    """Numbers from 0 to 2^62. (One that is none makes their sum none.)"""
+    if not (0 <= min(values) and max(values) < 1 << 62 and math.isfinite(sum(values))):
         raise Damaged("damaged")
-    return values  # type: ignore[return-value]
+
+
+def sums(blocks: float, size: float, asked: float) -> tuple[float, float, float]:
+    refuse_unless_sums((blocks, size, asked))
+    return blocks, size, asked
 
 
 def table_of(data: bytes) -> Table:
@@ -226,14 +231,16 @@ def lost_rows(table: Table) -> int:
     """Adds what is live to its stacks, a block once; how many have no stack yet."""
     lost = 0
     for _, size, asked, weight, number in {row[0]: row for row in table.rows}.values():
-        sums(size, asked, weight, weight * size, weight * asked)
+        refuse_unless_sums((size, asked, weight, weight * size, weight * asked))
         stack = table.stacks.get(number)
         if stack is None:
             lost += 1
             continue
-        stack.live = list(sums(*(a + b for a, b in zip(stack.live, (weight, weight * size, weight * asked)))))
-        more = (1, size, max(0.0, weight - 1) * weight * size * size)
-        stack.evidence = [a + b for a, b in zip(stack.evidence, more)]
+        blocks, held, wanted = stack.live
+        stack.live = [blocks + weight, held + weight * size, wanted + weight * asked]
+        refuse_unless_sums(stack.live)
+        samples, seen, variance = stack.evidence
+        stack.evidence = [samples + 1, seen + size, variance + max(0.0, weight - 1) * weight * size * size]
     return lost
 
 
@@ -345,17 +352,15 @@ class Builder:
             for frame in stack.frames:
                 if frame and frame not in seen:
                     seen[frame] = self.place(frame) if frame & PLACE_FRAME else self.location(frame - 1, number)
-            yield stack, [seen[frame] for frame in stack.frames if frame]
+            yield stack, list(map(seen.__getitem__, filter(None, stack.frames)))
 
     def add_samples(self) -> None:
+        number, width, add = self.table.facts.peak_number, len(self.types), self.profile.sample.add
         for stack, locations in self.frames():
             (blocks, size, asked), live = stack.taken, stack.live
-            peak = stack.at_peak(self.table.facts.peak_number)
+            peak = stack.at_peak(number)
             values = (blocks, size, live[0], live[1], asked, live[2], peak.blocks, peak.bytes, *stack.brief)
-            self.profile.sample.add(
-                location_id=locations,
-                value=[int(value + 0.5) for value in values[: len(self.types)]],
-            )
+            add(location_id=locations, value=[int(value + 0.5) for value in values[:width]])
 
     def add_comment(self, lost: int, file: Path) -> None:
         facts = self.table.facts

@@ -65,6 +65,7 @@ from hakmem.reading.estimate import (
     sampling_lines,
     whole_evidence,
 )
+from hakmem.reading.image import same_image
 from hakmem.reading.living import root_of
 from hakmem.reading.memory import Waterfall, waterfall_of
 from hakmem.reading.pprof import columns, read, text_of
@@ -263,9 +264,10 @@ def data_of(order: Order) -> tuple[dict[str, Any], Any, Names]:
         profile = scaled(read(file))
         names = Names(profile, root_before(file))
         return page_data(profile, names, file), profile, names
-    profile, file, timeline, said = watched(pid, order)
-    waterfall, why = seen_waterfall(pid, profile if profile.sample and not said else None)
-    program = name_of(pid)
+    with same_image(pid, "watched"):
+        profile, file, timeline, said = watched(pid, order)
+        waterfall, why = seen_waterfall(pid, profile if profile.sample and not said else None)
+        program = name_of(pid)
     names = Names(profile, root_of(pid))
     data = page_data(profile, names, file)
     data["facts"]["program"] = program or data["facts"]["program"]

@@ -25,7 +25,9 @@ from hakmem.base.extras import needs
 from hakmem.process.executable import SHELL, executable_file, found_file, loaded_file
 from hakmem.process.places import PATH_MOST, existing, find_folder, find_library
 from hakmem.process.preload import callers_preloads, is_allocator, preload_value
-from hakmem.process.preloadable import is_built_for_musl, is_for_musl, is_program_of_musl, library_for, refuse_unless_served
+from hakmem.process.preloadable import (
+    is_built_for_musl, is_for_musl, is_program_of_musl, library_for, refuse_unless_hakmem, refuse_unless_served,
+)
 
 PERIOD_VARIABLE, PERIOD = "HAKMEM_PROFILE_BYTES", "64K"
 TABLE_VARIABLE = "HAKMEM_PROFILE_TABLE"
@@ -202,6 +204,8 @@ def execute(order: Order) -> NoReturn:
     refuse_if_not_watched(order, loaded_file(executable_file(name)))
     library, base = library_for(name, order.build, order.library, order.secure), dict(os.environ)
     refuse_unless_served(name, library)
+    if order.library is not None:
+        refuse_unless_hakmem(library)
     settings = settings_of(order.mode, order.price, order.settings)
     if order.profile is not None:
         check_profile(order.profile)
