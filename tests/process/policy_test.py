@@ -424,8 +424,8 @@ class Journal(LearnCase):
 class Between(LearnCase):
     """A peak between two size classes. Peaks are measured by the kernel, from outside."""
 
-    def between(self, *arguments: str, **settings: str) -> tuple[int, int, int]:
-        """Peak RSS in MiB above what was asked for, classes added, room of a block. Without huge pages, which add up to
+    def between(self, *arguments: str, **settings: str) -> tuple[float, int, int]:
+        """Peak RSS [MiB] above what was asked for, classes added, room of a block. Without huge pages, which add up to
         2 MiB by chance."""
         out = self.folder / "out"
         settings |= {"HAKMEM_HUGE_PAGES": "off"}
@@ -435,7 +435,7 @@ class Between(LearnCase):
             child.returncode = status
         self.assertEqual(status, 0)
         asked, classes, room = (int(word) for word in out.read_text().split())
-        return usage.ru_maxrss // 1024 - asked, classes, room
+        return usage.ru_maxrss / 1024 - asked, classes, room
 
     def test_it_gets_a_class_and_waste_falls(self) -> None:
         for size, room in ((5136, 5376), (2100, 2176), (272, 272)):
