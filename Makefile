@@ -26,7 +26,7 @@ HAKMEM := build/venv/bin/hakmem
 LAB    := build/venv/bin/hakmem-lab
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build musl run test bench bench-full paper peers stress programs suites soak versions arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root rpm rpm-root install-table recipes wheels clean mutate coverage fuzz
+.PHONY: help setup build musl run test bench bench-full paper peers stress programs suites soak versions arm64 crates consumers corpus constants front pareto judge install manual site dist wheel wheel-old-root deb deb-root deb-tests rpm rpm-root install-table recipes wheels clean mutate coverage fuzz
 .NOTPARALLEL:
 
 help:
@@ -61,6 +61,7 @@ help:
 	@echo "make wheel-old-root [ROOTS=bullseye] the wheel in the root of an older Debian; minutes, and 300 MB of downloads"
 	@echo "make deb [ARCH=arm64]            packages of Debian and what lintian says: build/deb/*.deb, build/deb-arm64/*.deb"
 	@echo "make deb-root [ARCH=arm64]       these by apt in a fresh root of Debian 12, and what is built on them; minutes"
+	@echo "make deb-tests [ARCH=arm64]      debian/tests of these by Debian's autopkgtest in a fresh root; minutes"
 	@echo "make rpm [ARCH=arm64]            packages by rpmbuild: build/rpm/RPMS, build/rpm-arm64/RPMS"
 	@echo "make rpm-root                    these by rpm in an empty root, and a program served from there"
 	@echo "make install-table [ROWS=Meson]  types the README's install table, each row in a fresh root of Debian 12; minutes"
@@ -203,6 +204,9 @@ deb: setup
 deb-root: deb
 	@scripts/alone.sh packages tests/packages/deb_root.sh $(ARCH)
 	@scripts/alone.sh packages build/venv/bin/python tests/packages/container.py $(ARCH)
+
+deb-tests: deb
+	@scripts/alone.sh packages tests/packages/autopkgtest.sh $(ARCH)
 
 rpm: setup
 	@scripts/alone.sh packages build/venv/bin/python scripts/package.py rpm $(addprefix --arch ,$(ARCH))

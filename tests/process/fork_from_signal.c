@@ -11,13 +11,13 @@
 
 enum { HAMMERS = 4, FORKS = 200 };
 
-static volatile sig_atomic_t g_in_child;
+static volatile sig_atomic_t g_in_child, g_over;
 static volatile pid_t g_child;
 static atomic_int g_stop;
 
 static void fork_now(int signal) {
   (void)signal;
-  if (g_child != 0 || g_in_child) return;
+  if (g_child != 0 || g_in_child || g_over) return;
   const pid_t pid = fork();
   if (pid == 0) {
     g_in_child = 1;
@@ -67,8 +67,8 @@ int main(int count, char **words) {
     work(seed);
     if (g_in_child) finish_child();
     if (g_child == 0) continue;
+    g_over = ++forks == most; /* a signal after the last child makes no further one */
     reap();
-    forks++;
   }
   const struct itimerval never = {{0, 0}, {0, 0}};
   setitimer(ITIMER_PROF, &never, NULL);

@@ -157,13 +157,21 @@ void changes_user_of_real_time_threads() {
   for (pthread_t each : thread) pthread_join(each, nullptr);
 }
 
-void change_user_in_the_handler(int) { seteuid(geteuid()); }
+/* The next signal comes some processor time after the handler: on a slow machine, too, work goes on between two. */
+void next_signal(suseconds_t us) {
+  const itimerval once = {{0, 0}, {0, us}};
+  setitimer(ITIMER_PROF, &once, nullptr);
+}
+
+void change_user_in_the_handler(int) {
+  seteuid(geteuid());
+  next_signal(300);
+}
 
 /* The handler interrupts slow paths, and the thread that is about to start or stop the background thread; only in the
  * first thread, as libc waits for ever if the handler interrupts the part of setuid that libc runs in the remaining
  * threads. */
 void changes_user_in_a_handler() {
-  const itimerval often = {{0, 300}, {0, 300}}, never = {{0, 0}, {0, 0}};
   alarm(60);
   signal(SIGPROF, change_user_in_the_handler);
   sigset_t prof;
@@ -172,10 +180,10 @@ void changes_user_in_a_handler() {
   pthread_sigmask(SIG_BLOCK, &prof, nullptr);
   pthread_t thread = start(allocating_worker);
   pthread_sigmask(SIG_UNBLOCK, &prof, nullptr);
-  setitimer(ITIMER_PROF, &often, nullptr);
+  next_signal(300);
   for (uint32_t seed = 0; seed < 100; seed++) work(seed);
   for (int i = 0; i < 20; i++) free_much();
-  setitimer(ITIMER_PROF, &never, nullptr);
+  pthread_sigmask(SIG_BLOCK, &prof, nullptr);
   g_over = true;
   pthread_join(thread, nullptr);
 }

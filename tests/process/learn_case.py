@@ -5,14 +5,14 @@ import struct
 import tempfile
 from pathlib import Path
 
-from process_case import ProcessCase, program, Result, run
+from process_case import ProcessCase, Result, page_cost, program, run
 
 # Off by default, as they pay in no real program.
 LEARNERS = {f"HAKMEM_LAB_LEARN_{name}": "on" for name in ("KEEP", "KINDS", "CACHES", "CLASS")}
 # 40 ms for 2 MiB at the price of 640,000: (300 + 512 * 100) ns * 1000 * 256 / 512 / 640000.
-CHEAP = LEARNERS | {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": "100", "HAKMEM_LAB_COST_MOVE": "40"}
+CHEAP = LEARNERS | {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": page_cost(100), "HAKMEM_LAB_COST_MOVE": "40"}
 # And 4 s.
-DEAR = LEARNERS | {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": "10000", "HAKMEM_LAB_COST_MOVE": "40"}
+DEAR = LEARNERS | {"HAKMEM_LAB_COST_CALL": "300", "HAKMEM_LAB_COST_PAGE": page_cost(10000), "HAKMEM_LAB_COST_MOVE": "40"}
 PERIODS = "12"
 LEARN_CLASS = {"HAKMEM_MODE": "evolving", "HAKMEM_LAB_LEARN_CLASS": "on"}
 # What the baseline keeps unproved in a process of one thread; what a process grows by besides.

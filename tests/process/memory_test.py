@@ -12,7 +12,7 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from process_case import LIBRARY, ProcessCase, program, run
+from process_case import LIBRARY, PAGE, ProcessCase, page_cost, program, run
 
 # Nothing that is free is kept for longer than a look.
 DEAREST = "1000000000000"
@@ -21,7 +21,6 @@ AGAIN_PERCENT = 1
 GRACE_PAGES = 64
 STEADY_PERCENT = 90
 # Of costs.c: 64 MiB.
-PAGE = os.sysconf("SC_PAGESIZE")
 PAGES_A_ROUND = (64 << 20) // PAGE
 
 
@@ -364,9 +363,8 @@ class Costs(ProcessCase):
     """What comes back every 0.3 s is kept where fetching it is dear, and not where it is cheap."""
 
     def least_faults(self, page_ns: int) -> int:
-        """page_ns: for each 4 KiB of a page."""
-        page = str(page_ns * PAGE // 4096)
-        result = run(program("costs"), HAKMEM_LAB_COST_CALL="1000", HAKMEM_LAB_COST_PAGE=page, HAKMEM_LAB_COST_MOVE="50")
+        settings = {"HAKMEM_LAB_COST_CALL": "1000", "HAKMEM_LAB_COST_PAGE": page_cost(page_ns), "HAKMEM_LAB_COST_MOVE": "50"}
+        result = run(program("costs"), **settings)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         return int(result.stdout)
 

@@ -11,12 +11,12 @@ import unittest
 from pathlib import Path
 
 from learn_case import LearnCase, sealed
-from process_case import Result, environment, program, run
+from process_case import Result, environment, page_cost, program, run
 
 MIB = 48
 LITTLE, MUCH = 16, 40  # MiB left after the first fall
 # A page fetched again costs far more than its rent for the length of a run; free memory still needs proof to stay.
-COSTS = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": "1000", "HAKMEM_PRICE": "100000"}
+COSTS = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": page_cost(1000), "HAKMEM_PRICE": "100000"}
 NAME = re.compile(r"process_falls-[0-9a-f]{16}\.policy")
 
 

@@ -17,7 +17,7 @@ import unittest
 from pathlib import Path
 
 from learn_case import CHEAP, HEADER, LEARN_CLASS, LearnCase, LITTLE_MIB, sealed
-from process_case import environment, limit, program, run
+from process_case import MIB, PAGE, environment, limit, program, run
 
 class Policy(LearnCase):
     def expect_complaint(self, pattern: str) -> None:
@@ -421,11 +421,15 @@ class Journal(LearnCase):
             self.assertRegex(result.stderr, r"^hakmem: lab_learn_log: cannot make .*; the data stays in memory only\n$")
 
 
+# The kernel notes a thread's pages by 64.
+COUNTED_MIB = 64 * PAGE / MIB
+
+
 class Between(LearnCase):
     """A peak between two size classes. Peaks are measured by the kernel, from outside."""
 
-    def between(self, *arguments: str, **settings: str) -> tuple[int, int, int]:
-        """Peak RSS in MiB above what was asked for, classes added, room of a block. Without huge pages, which add up to
+    def between(self, *arguments: str, **settings: str) -> tuple[float, int, int]:
+        """Peak RSS [MiB] above what was asked for, classes added, room of a block. Without huge pages, which add up to
         2 MiB by chance."""
         out = self.folder / "out"
         settings |= {"HAKMEM_HUGE_PAGES": "off"}
@@ -435,7 +439,7 @@ class Between(LearnCase):
             child.returncode = status
         self.assertEqual(status, 0)
         asked, classes, room = (int(word) for word in out.read_text().split())
-        return usage.ru_maxrss // 1024 - asked, classes, room
+        return usage.ru_maxrss / 1024 - asked, classes, room
 
     def test_it_gets_a_class_and_waste_falls(self) -> None:
         for size, room in ((5136, 5376), (2100, 2176), (272, 272)):
@@ -443,7 +447,7 @@ class Between(LearnCase):
                 usual, none, _ = self.between("grow", str(size), HAKMEM_MODE="baseline")
                 own, one, given = self.between("grow", str(size), **LEARN_CLASS)
                 self.assertEqual((none, one, given), (0, 1, room))
-                self.assertLess(own, usual - 96 / 24, "a twenty-fourth of what was asked for, at the least")
+                self.assertLess(own, usual - 96 / 24 + COUNTED_MIB, "a twenty-fourth of what was asked for, at the least")
 
     def test_nothing_is_lost_where_blocks_move(self) -> None:
         for sizes in (("5136",), ("272",), ("5136", "100", "600", "3000")):

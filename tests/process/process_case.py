@@ -14,6 +14,7 @@ from pathlib import Path
 LIBRARY = Path(os.environ["HAK_TEST_LIBRARY"])
 PROGRAMS = Path(os.environ["HAK_TEST_PROGRAMS"])
 MIB = 1 << 20
+PAGE = os.sysconf("SC_PAGESIZE")
 
 Result = subprocess.CompletedProcess[str]
 
@@ -48,6 +49,11 @@ def run(
         check=False,
         preexec_fn=before,
     )
+
+
+def page_cost(ns: int) -> str:
+    """What a page of the kernel costs, by a setting. ns: for each 4 KiB of it, as most of the cost is to clear it."""
+    return str(ns * PAGE // 4096)
 
 
 class ProcessCase(unittest.TestCase):

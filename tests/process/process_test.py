@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from learn_case import LEARNERS
-from process_case import LIBRARY, MIB, PROGRAMS, ProcessCase, Result, environment, limit, program, program_file, run
+from process_case import LIBRARY, MIB, PROGRAMS, ProcessCase, Result, environment, limit, page_cost, program, program_file, run
 
 DL_LIBRARY = Path(os.environ["HAK_TEST_DL_LIBRARY"])
 NOBODY = 65534
@@ -390,7 +390,7 @@ class SystemCalls(ProcessCase):
     which it is measured what memory costs.
     """
 
-    TOLD = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": "1000", "HAKMEM_LAB_COST_MOVE": "40"}
+    TOLD = {"HAKMEM_LAB_COST_CALL": "2000", "HAKMEM_LAB_COST_PAGE": page_cost(1000), "HAKMEM_LAB_COST_MOVE": "40"}
 
     def calls_between_marks(self, size: int, *how: str, **settings: str) -> list[str]:
         with tempfile.TemporaryDirectory() as folder:

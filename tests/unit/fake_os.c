@@ -36,12 +36,15 @@ static bool refused(enum fake_os_call call) {
 }
 
 /* What begins inside one of the machine's pages, where pages are said to be shorter, continues a mapping that was made
- * before: that part is there. */
+ * before: that part is there. Mapped are whole pages of the machine: the kernel maps no less, and qemu-user answers
+ * advice with 0 and does nothing where the length of a mapping ends inside a page. */
 static void *from_kernel(void *where, size_t bytes, int flags) {
-  size_t inside = -(uintptr_t)where % getauxval(AT_PAGESZ), there = inside < bytes ? inside : bytes;
+  const size_t page = getauxval(AT_PAGESZ);
+  size_t inside = -(uintptr_t)where % page, there = inside < bytes ? inside : bytes;
+  size_t whole = (bytes - there + page - 1) / page * page;
   char *at = (char *)where + (where == NULL ? 0 : there), *p = at;
   int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags;
-  if (there < bytes) p = mmap(where == NULL ? NULL : at, bytes - there, PROT_READ | PROT_WRITE, kind, -1, 0);
+  if (there < bytes) p = mmap(where == NULL ? NULL : at, whole, PROT_READ | PROT_WRITE, kind, -1, 0);
   if (p == MAP_FAILED) return NULL;
   fake_os.mapped_bytes += bytes;
   return where == NULL ? p : p - there;

@@ -28,6 +28,23 @@ def symbols(library: Path) -> dict[str, tuple[int, int]]:
     return {row[3]: (int(row[0], 16), int(row[1], 16)) for row in rows if len(row) == 4}
 
 
+def placed(lines: list[str]) -> list[str]:
+    """AArch64 has the high part of an address in an adrp, the low part in the register's next instruction: without both."""
+    halves: set[str] = set()
+    out = []
+    for line in lines:
+        high = re.match(r"\s*adrp\s+(x\d+), ", line)
+        used = next((each for each in halves if re.search(rf"\b{each}\b", line)), None)
+        if high:
+            halves.add(high[1])
+            line = high[0]
+        elif used:
+            halves.remove(used)
+            line = re.sub(r"#(0x[0-9a-f]+|\d+)", "#low", line)
+        out.append(line)
+    return out
+
+
 def code(library: Path, name: str) -> str:
     """The instructions of a function, with names in the place of addresses, as other code lies elsewhere."""
     address, size = symbols(library)[name]
@@ -35,7 +52,7 @@ def code(library: Path, name: str) -> str:
                   f"--stop-address={address + size}", library)
     lines = [line.partition(":")[2] for line in text.splitlines() if re.match(r"\s+[0-9a-f]+:", line)]
     named = [re.sub(ADDRESS, "", line).replace("  ", " ") for line in lines]
-    return "\n".join([f"{size} bytes", *named])
+    return "\n".join([f"{size} bytes", *placed(named)])
 
 
 def content(library: Path, name: str) -> bytes:
