@@ -205,7 +205,7 @@ static void print_end_memory(FILE *to, const struct account *account)
   const struct proof_end *end = &account->end;
   fprintf(to, "  at the end   ");
   if (!end->told) {
-    fprintf(to, "not known: only a program that ends by exit tells it, not by _exit or a signal\n");
+    fprintf(to, "not known: a program tells it that ends by exit, not by _exit, a signal or in a sandbox\n");
     return;
   }
   if (account->end_is_owned)

@@ -289,8 +289,21 @@ class Summary(Scratch):
 
     def test_an_end_that_is_not_told(self) -> None:
         for end in ("os._exit(0)", "os.kill(os.getpid(), 9)"):
-            self.assertIn("at the end   not known: only a program that ends by exit tells it",
+            self.assertIn("at the end   not known: a program tells it that ends by exit",
                           self.summary("/usr/bin/python3", "-c", f"import os; {end}").stderr)
+
+    def test_the_end_of_a_sandbox(self) -> None:
+        """It may end the process for opening a file."""
+        openat, kill = 257, 0x80000000
+        code = (
+            "import ctypes, struct; libc = ctypes.CDLL(None)\n"
+            f"rows = (0x20, 0, 0, 0), (0x15, 0, 1, {openat}), (6, 0, 0, {kill}), (6, 0, 0, 0x7FFF0000)\n"
+            "lines = ctypes.create_string_buffer(b''.join(struct.pack('=HBBI', *row) for row in rows))\n"
+            "libc.prctl(38, 1, 0, 0, 0); libc.prctl(22, 2, struct.pack('@HP', 4, ctypes.addressof(lines))); libc.exit(7)"
+        )
+        ended = self.summary("/usr/bin/python3", "-c", code)
+        self.assertEqual(ended.returncode, 7, ended.stderr)
+        self.assertIn("at the end   not known", ended.stderr)
 
     def test_of_some_programs_the_largest_is_told(self) -> None:
         script = "perl -e '$x = q(x) x (40 << 20)'; /usr/bin/python3 -c 1"
