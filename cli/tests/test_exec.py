@@ -294,7 +294,7 @@ class Summary(Scratch):
 
     def test_the_end_of_a_sandbox(self) -> None:
         """It may end the process for opening a file."""
-        openat, kill = 257, 0x80000000
+        openat, kill = 257 if os.uname().machine == "x86_64" else 56, 0x80000000
         code = (
             "import ctypes, struct; libc = ctypes.CDLL(None)\n"
             f"rows = (0x20, 0, 0, 0), (0x15, 0, 1, {openat}), (6, 0, 0, {kill}), (6, 0, 0, 0x7FFF0000)\n"
