@@ -205,7 +205,7 @@ static void print_end_memory(FILE *to, const struct account *account)
   const struct proof_end *end = &account->end;
   fprintf(to, "  at the end   ");
   if (!end->told) {
-    fprintf(to, "not known: only a program that ends by exit tells it, not by _exit or a signal\n");
+    fprintf(to, "not known: a program tells it that ends by exit, not by _exit, a signal or in a sandbox\n");
     return;
   }
   if (account->end_is_owned)
@@ -215,8 +215,8 @@ static void print_end_memory(FILE *to, const struct account *account)
     fprintf(to, " (%s)", last_part(account->end_exe));
   fprintf(to, "\n");
   if (account->end_is_owned)
-    fprintf(to, "               HAKMEM keeps %s free: caches %s, dirty %s; holes %s, metadata %s\n",
-            as_bytes((double)(end->caches + end->dirty)), as_bytes((double)end->caches), as_bytes((double)end->dirty),
+    fprintf(to, "               HAKMEM keeps %s free: caches %s, dirty %s, holes %s; and metadata %s\n",
+            as_bytes((double)(end->caches + end->dirty + end->holes)), as_bytes((double)end->caches), as_bytes((double)end->dirty),
             as_bytes((double)end->holes), as_bytes((double)end->metadata));
 }
 

@@ -26,6 +26,12 @@ typedef void free_fn(void *p);
 typedef bool owns_fn(const void *p);
 typedef int stats_fn(struct hak_stats *s);
 
+/* As glibc's malloc.h has it since 2.33; HAKMEM's function is there before, too. */
+struct own_mallinfo {
+  size_t arena, ordblks, smblks, hblks, hblkhd, usmblks, fsmblks, uordblks, fordblks, keepcost;
+};
+typedef struct own_mallinfo mallinfo_fn(void);
+
 /* ISO C has no conversion from void * to a function pointer. */
 #define AS_FUNCTION(type, address, out)      \
   do {                                       \
@@ -74,6 +80,17 @@ static uint64_t row_of_file(const char *path, const char *key)
   return row != NULL ? (uint64_t)strtoull(row + strlen(key), NULL, 10) << 10 : 0;
 }
 
+/* [bytes] Free memory that is likely to hold pages. On musl, without mallinfo2, all free slots count. */
+static uint64_t kept_of(const struct hak_stats *now)
+{
+  mallinfo_fn *info;
+  AS_FUNCTION(mallinfo_fn, proof_serving("mallinfo2"), info);
+  uint64_t parts = now->cached + now->span_dirty + now->big_cached;
+  uint64_t slots = now->slab_bytes > now->slab_live ? now->slab_bytes - now->slab_live : 0;
+  uint64_t kept = info != NULL ? info().fordblks : parts + slots;
+  return kept > parts ? kept : parts;
+}
+
 static void note_own_memory(struct proof_end *end)
 {
   struct hak_stats now = {.version = HAK_STATS_VERSION, .size = sizeof now};
@@ -84,7 +101,7 @@ static void note_own_memory(struct proof_end *end)
   end->live = now.in_use;
   end->caches = now.cached;
   end->dirty = now.span_dirty + now.big_cached;
-  end->holes = now.slab_bytes > now.slab_live ? now.slab_bytes - now.slab_live : 0;
+  end->holes = kept_of(&now) - end->caches - end->dirty;
   end->metadata = now.metadata;
 }
 

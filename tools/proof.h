@@ -39,7 +39,7 @@ struct proof_end {
   uint64_t live;           /* in blocks of the program */
   uint64_t caches;         /* free blocks in magazines and depots */
   uint64_t dirty;          /* free runs and freed big blocks that keep their pages */
-  uint64_t holes;          /* free slots of slabs */
+  uint64_t holes;          /* free slots of slabs and the like, on pages that are likely to be there */
   uint64_t metadata;
 };
 

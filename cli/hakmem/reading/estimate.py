@@ -181,7 +181,8 @@ def unscaled_rows(profile: Any, moment: Moment) -> Optional[list[list[int]]]:
 
 def scaled_evidence(profile: Any, moment: Moment) -> Optional[list[Evidence]]:
     """None: the profile is not scaled."""
-    raw, found, column = unscaled_rows(profile, moment), told(profile, moment), columns(profile)[moment.space]
+    raw, column = unscaled_rows(profile, moment), columns(profile)[moment.space]
+    found = told(profile, moment) if raw is not None else None
     if raw is None or found is None:
         return None
     values = [sample.value[column] for sample in profile.sample]

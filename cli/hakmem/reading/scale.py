@@ -99,7 +99,8 @@ def hindrance(profile: Any, moment: Moment) -> Optional[str]:
     """The reason for which a profile is not scaled, in a few words; empty: it is exact, or has no count. None: it can be."""
     if not is_sampled(profile) or not has_moment(profile, moment) or unscaled_rows(profile, moment):
         return ""
-    goal, found = counted_at(profile, moment), told(profile, moment)
+    goal = counted_at(profile, moment)
+    found = told(profile, moment) if goal is not None else None
     whole = sum_of(found or ())
     if goal is None or found is None or is_of_all(whole):
         return ""

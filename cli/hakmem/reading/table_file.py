@@ -349,10 +349,12 @@ class Builder:
         for number, stack in sorted(self.table.stacks.items(), key=lambda item: item[0]):
             if laid != self.places.catch_up(number):
                 seen, laid = {}, self.places.laid
-            for frame in stack.frames:
-                if frame and frame not in seen:
-                    seen[frame] = self.place(frame) if frame & PLACE_FRAME else self.location(frame - 1, number)
-            yield stack, list(map(seen.__getitem__, filter(None, stack.frames)))
+            frames = list(filter(None, stack.frames))
+            if None in map(seen.get, frames):
+                for frame in frames:
+                    if frame not in seen:
+                        seen[frame] = self.place(frame) if frame & PLACE_FRAME else self.location(frame - 1, number)
+            yield stack, list(map(seen.__getitem__, frames))
 
     def add_samples(self) -> None:
         number, width, add = self.table.facts.peak_number, len(self.types), self.profile.sample.add

@@ -57,7 +57,6 @@ from hakmem.reading.estimate import (
     Moment,
     counted_in_use,
     counted_peak,
-    evidence_of,
     has_peak,
     is_hint,
     is_sampled,
