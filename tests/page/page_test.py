@@ -350,8 +350,8 @@ class Reading(Folder):
     def test_what_is_not_known_has_no_section(self) -> None:
         """One line says what that is; a page without samples does not speak of a search."""
         self.page_of(data_of(made([(["a", "main"], (600, 6, 1, 1))])))
-        self.assertEqual(self.texts("nav a"), ["Who holds it", "Places that ask for memory"])
-        self.assertEqual(self.texts("section:not([hidden]) h2"), ["Who holds it", "Places that ask for memory"])
+        self.assertEqual(self.texts("nav a"), ["Stacks that hold it", "Places that ask for memory"])
+        self.assertEqual(self.texts("section:not([hidden]) h2"), ["Stacks that hold it", "Places that ask for memory"])
         self.assertRegex(self.text("#absent"), r"\ASizes, Lifetimes: Not in .* What RSS is made of, Timeline: Only of a process")
         self.page_of(data_of(made([])))
         self.assertEqual(self.text("#rest"), "No block was sampled.")
@@ -505,7 +505,7 @@ class Reading(Folder):
         done = report(pid, "--seconds", "0.3", "-o", page)
         self.assertEqual((done.status, done.errors), (0, ""))
         self.browser.open(page, *DESK)
-        self.assertEqual(self.texts("nav a")[:3], ["What RSS is made of", "Timeline", "Who holds it"])
+        self.assertEqual(self.texts("nav a")[:3], ["What RSS is made of", "Timeline", "Stacks that hold it"])
         self.assertEqual(len(self.texts("#timeline polyline")), 3)
         self.assertRegex(self.text("#resident"), r"^\d+\.\d MiB$")
         self.assertTrue(self.browser.value("document.querySelector('.tools').nextElementSibling.id === 'flame'"))
