@@ -23,13 +23,13 @@ struct count {
 };
 
 struct account {
+  const struct account_of *of;
   const char *library; /* path with symbolic links resolved */
-  pid_t first;
   unsigned served, not_served; /* number of programs */
   bool first_is_known;
   char other[proof_path_bytes], server[proof_path_bytes]; /* the first unserved program; its malloc's library */
-  struct proof_end end; /* of the program with the highest peak of those that told their end */
-  bool end_is_owned;
+  struct proof_end end; /* of the first process, or else of the program with most memory of those that told their end */
+  pid_t end_pid;
   char end_exe[proof_path_bytes];
   struct count count[names_most];
   unsigned counts;
@@ -84,12 +84,25 @@ static bool is_library(const char *path, const char *library)
   return path[0] != '\0' && realpath(path, resolved) != NULL && strcmp(resolved, library) == 0;
 }
 
+static uint64_t kept_at(const struct proof_end *end)
+{
+  return end->caches + end->dirty + end->holes;
+}
+
+static bool is_more(const struct account *account, const struct proof *proof)
+{
+  pid_t first = account->of->first;
+  if ((pid_t)proof->pid == first || account->end_pid == first)
+    return (pid_t)proof->pid == first;
+  return !account->end.told || proof->end.live + kept_at(&proof->end) > account->end.live + kept_at(&account->end);
+}
+
 static void add_end(struct account *account, const struct proof *proof)
 {
-  if (!proof->end.told || (account->end.told && proof->end.peak <= account->end.peak))
+  if (!proof->end.told || !is_more(account, proof))
     return;
   account->end = proof->end;
-  account->end_is_owned = proof->owned;
+  account->end_pid = (pid_t)proof->pid;
   memcpy(account->end_exe, proof->exe, sizeof account->end_exe - 1);
 }
 
@@ -98,7 +111,7 @@ static void add_proof(struct account *account, const struct proof *proof)
   add_end(account, proof);
   bool malloc_is = is_library(proof->malloc_path, account->library);
   bool served = malloc_is && is_library(proof->free_path, account->library);
-  account->first_is_known |= (pid_t)proof->pid == account->first;
+  account->first_is_known |= (pid_t)proof->pid == account->of->first;
   account->served += served;
   account->not_served += !served;
   if (served || account->not_served > 1)
@@ -200,23 +213,33 @@ static void print_served(FILE *to, const struct account *account)
   fprintf(to, "\n");
 }
 
+/* Of the first process, so beside what that process told, or where none told anything. */
+static void print_resident(FILE *to, const struct account_of *of)
+{
+  if (of->last.bytes != 0)
+    fprintf(to, "%s resident %.3f s before", as_bytes((double)of->last.bytes), (double)of->before_end_ns / 1e9);
+  else
+    fprintf(to, "resident not known");
+}
+
 static void print_end_memory(FILE *to, const struct account *account)
 {
   const struct proof_end *end = &account->end;
   fprintf(to, "  at the end   ");
-  if (!end->told) {
-    fprintf(to, "not known: a program tells it that ends by exit, not by _exit, a signal or in a sandbox\n");
-    return;
+  if (end->told)
+    fprintf(to, "%s live (%s B)", as_bytes((double)end->live), grouped(end->live));
+  else
+    fprintf(to, "live not known: HAKMEM did not serve, or the program did not end by exit");
+  if (account->served + account->not_served > 1 && end->told)
+    fprintf(to, " in %s", last_part(account->end_exe));
+  if (!end->told || account->end_pid == account->of->first) {
+    fprintf(to, "; ");
+    print_resident(to, account->of);
   }
-  if (account->end_is_owned)
-    fprintf(to, "%s live (%s B); ", as_bytes((double)end->live), grouped(end->live));
-  fprintf(to, "%s resident, at its peak %s", as_bytes((double)end->resident), as_bytes((double)end->peak));
-  if (account->served + account->not_served > 1)
-    fprintf(to, " (%s)", last_part(account->end_exe));
   fprintf(to, "\n");
-  if (account->end_is_owned)
+  if (end->told)
     fprintf(to, "               HAKMEM keeps %s free: caches %s, dirty %s, holes %s; and metadata %s\n",
-            as_bytes((double)(end->caches + end->dirty + end->holes)), as_bytes((double)end->caches), as_bytes((double)end->dirty),
+            as_bytes((double)kept_at(end)), as_bytes((double)end->caches), as_bytes((double)end->dirty),
             as_bytes((double)end->holes), as_bytes((double)end->metadata));
 }
 
@@ -240,11 +263,11 @@ static void print_counts(FILE *to, const struct account *account)
           as_bytes(given), grouped(counted(account, "big_hits")));
 }
 
-void account_print(FILE *to, const char *folder, const char *library, pid_t first)
+void account_print(FILE *to, const char *folder, const struct account_of *of)
 {
   char resolved[PATH_MAX];
   static struct account account;
-  account = (struct account){.library = realpath(library, resolved) != NULL ? resolved : library, .first = first};
+  account = (struct account){.of = of, .library = realpath(of->library, resolved) != NULL ? resolved : of->library};
   read_folder(&account, folder);
   print_served(to, &account);
   print_end_memory(to, &account);

@@ -7,11 +7,19 @@
 #ifndef HAKMEM_TOOLS_ACCOUNT_H
 #define HAKMEM_TOOLS_ACCOUNT_H
 
+#include "resident.h"
 #include <stdio.h>
 #include <sys/types.h>
 
-/* Prints whether `library` served the command that began as process `first`, and the counters. */
-void account_print(FILE *to, const char *folder, const char *library, pid_t first);
+struct account_of {
+  const char *library;
+  pid_t first;            /* the process that the command began as */
+  struct resident last;   /* of that process, when last looked at ... */
+  uint64_t before_end_ns; /* ... before its end */
+};
+
+/* Prints whether the library served the command, what it had at its end, and the counters. */
+void account_print(FILE *to, const char *folder, const struct account_of *of);
 
 /* 1234567 as "1,234,567". The buffer is reused by the eighth later call of grouped or as_bytes. */
 const char *grouped(unsigned long long number);

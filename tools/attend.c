@@ -5,9 +5,8 @@
  *
  * what      Forks, executes the file PROGRAM with argv[0] = NAME, and waits. Then -s writes a few lines to stderr:
  *           time, peak memory and faults by the kernel's account, whether LIBRARY served, what was live and resident
- *           at the end, HAKMEM's counters. -p lets
- *           the Python package make FILE ("": a name is chosen) and a summary from the program's table of samples; -c
- *           also makes a file for each other process.
+ *           at the end, HAKMEM's counters. -p lets the Python package make FILE ("": a name is chosen) and a summary
+ *           from the program's table of samples; -c also makes a file for each other process.
  *
  *              hak_attend --fork--> the program: LD_PRELOAD (unchanged), HAKPROBE_FILE, HAKMEM_COUNTERS_FILE,
  *                  ^ wait4 <-------------/        HAKMEM_PROFILE_TABLE ---> files in a temporary folder
@@ -27,6 +26,7 @@
 #define _GNU_SOURCE
 #include "account.h"
 #include "ending.h"
+#include "resident.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -234,7 +234,7 @@ static _Noreturn void become(const struct order *order, pid_t parent, int says_w
   _exit(written == (ssize_t)sizeof why ? no_such_command : own_failure);
 }
 
-static int run(const struct order *order, struct command_end *end, pid_t *first)
+static int run(const struct order *order, struct command_end *end, struct account_of *of)
 {
   int says_why[2];
   pid_t parent = getpid();
@@ -246,15 +246,19 @@ static int run(const struct order *order, struct command_end *end, pid_t *first)
   pid_t pid = fork();
   if (pid == 0)
     become(order, parent, says_why[1], &before);
-  program_pid = *first = pid;
+  program_pid = of->first = pid;
   let_signals_in(&before);
   if (pid < 0)
     return fail("fork");
   close(says_why[1]);
+  if (order->sums_up)
+    resident_until_end(pid, &of->last);
   while (wait4(pid, &end->status, 0, &end->used) < 0 && errno == EINTR)
     ;
   program_pid = 0;
-  end->wall_ns = now_ns() - start;
+  uint64_t now = now_ns();
+  end->wall_ns = now - start;
+  of->before_end_ns = now - of->last.at_ns;
   end->exec_errno = read_exec_errno(says_why[0]);
   return 0;
 }
@@ -277,7 +281,7 @@ static void print_end(const char *name, int status)
     fprintf(stderr, "hakmem exec: %s exited with %d\n", name, WEXITSTATUS(status));
 }
 
-static void print_summary(const struct order *order, const struct command_end *end, const char *folder, pid_t first)
+static void print_summary(const struct command_end *end, const char *folder, const struct account_of *of)
 {
   const struct rusage *used = &end->used;
   fprintf(stderr, "  time         %.3f s; of CPU %.3f s\n", (double)end->wall_ns / 1e9,
@@ -286,7 +290,7 @@ static void print_summary(const struct order *order, const struct command_end *e
           as_bytes((double)used->ru_maxrss * 1024),
           grouped((unsigned long long)used->ru_minflt + (unsigned long long)used->ru_majflt));
   if (folder[0] != '\0')
-    account_print(stderr, folder, order->library, first);
+    account_print(stderr, folder, of);
   else
     fputs("  served       not known: there is no folder for the program's records\n", stderr);
 }
@@ -354,7 +358,7 @@ static bool take_order(int argc, char **argv, struct order *order)
   return true;
 }
 
-static void tell(const struct order *order, const struct command_end *end, char *folder, pid_t first)
+static void tell(const struct order *order, const struct command_end *end, char *folder, const struct account_of *of)
 {
   if (end->exec_errno != 0) {
     fprintf(stderr, "hakmem: %s: %s\n", order->argv[0], strerror(end->exec_errno));
@@ -362,9 +366,9 @@ static void tell(const struct order *order, const struct command_end *end, char 
   }
   print_end(order->argv[0], end->status);
   if (order->sums_up)
-    print_summary(order, end, folder, first);
+    print_summary(end, folder, of);
   if (order->profile != NULL && folder[0] != '\0')
-    write_profile(order, folder, first);
+    write_profile(order, folder, of->first);
 }
 
 int main(int argc, char **argv)
@@ -376,7 +380,7 @@ int main(int argc, char **argv)
   }
   char folder[PATH_MAX];
   struct command_end end = {0};
-  pid_t first = 0;
+  struct account_of of = {.library = order.library};
   sigset_t before;
   hear_of_children();
   hold_signals(&before); /* a signal that ends this process must not leave a folder without a cleaner */
@@ -385,9 +389,9 @@ int main(int argc, char **argv)
     leave_cleaner(folder);
   let_signals_in(&before);
   take_signals();
-  int failed = run(&order, &end, &first);
+  int failed = run(&order, &end, &of);
   if (failed == 0)
-    tell(&order, &end, folder, first);
+    tell(&order, &end, folder, &of);
   if (folder[0] != '\0')
     remove_folder(folder);
   return failed != 0 ? failed : end_alike(&end);

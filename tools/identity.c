@@ -3,7 +3,7 @@
  *
  * what      A constructor fills the record of proof.h and asks hak_owns(), if defined, about one block. The library
  *           defines no name of the malloc family, so every call of the program goes its usual way. Where $HAKPROBE_END
- *           asks for it, a destructor notes what the process has at its end.
+ *           asks for it, a destructor notes what HAKMEM has at the end.
  * owner     The process; see proof.h.
  * locks     None.
  * orders    None.
@@ -14,12 +14,10 @@
  */
 #include "proof.h"
 #include "hakmem/hakmem.h"
-#include <fcntl.h>
+#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <unistd.h>
 
 typedef void *alloc_fn(size_t n);
 typedef void free_fn(void *p);
@@ -55,30 +53,24 @@ static bool fresh_block_is_owned(void)
   return owned;
 }
 
-static struct proof *ending; /* the record that gets the end; NULL: nobody asked */
+static struct proof *ending; /* the record that gets the end; NULL: not asked for, or a forked child */
+
+static void leave_it_to_the_parent(void)
+{
+  ending = NULL;
+}
 
 __attribute__((constructor)) static void prove_identity(void)
 {
   struct proof *proof = proof_open(proof_identity);
   proof->owned = fresh_block_is_owned();
-  if (getenv("HAKPROBE_END") != NULL)
-    ending = proof;
+  if (!proof->owned || getenv("HAKPROBE_END") == NULL)
+    return;
+  ending = proof;
+  pthread_atfork(NULL, NULL, leave_it_to_the_parent);
 }
 
 /* ---- the end ---- */
-
-/* [bytes] The row `key` of a text of /proc, in KiB there; 0: there is none. Without malloc, whose figures are asked for. */
-static uint64_t row_of_file(const char *path, const char *key)
-{
-  char text[4096];
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t length = file >= 0 ? read(file, text, sizeof text - 1) : -1;
-  if (file >= 0)
-    close(file);
-  text[length > 0 ? length : 0] = '\0';
-  const char *row = strstr(text, key);
-  return row != NULL ? (uint64_t)strtoull(row + strlen(key), NULL, 10) << 10 : 0;
-}
 
 /* [bytes] Free memory that is likely to hold pages. On musl, without mallinfo2, all free slots count. */
 static uint64_t kept_of(const struct hak_stats *now)
@@ -91,39 +83,20 @@ static uint64_t kept_of(const struct hak_stats *now)
   return kept > parts ? kept : parts;
 }
 
-static void note_own_memory(struct proof_end *end)
+/* Makes no kernel call, as a filter may end the process for one that the program itself does not make. Not told: a
+ * handler called exit inside malloc. */
+__attribute__((destructor)) static void note_end(void)
 {
   struct hak_stats now = {.version = HAK_STATS_VERSION, .size = sizeof now};
   stats_fn *stats;
-  AS_FUNCTION(stats_fn, proof_serving("hak_get_stats"), stats);
+  AS_FUNCTION(stats_fn, ending != NULL ? proof_serving("hak_get_stats") : NULL, stats);
   if (stats == NULL || stats(&now) != 0)
     return;
+  struct proof_end *end = &ending->end;
   end->live = now.in_use;
   end->caches = now.cached;
   end->dirty = now.span_dirty + now.big_cached;
   end->holes = kept_of(&now) - end->caches - end->dirty;
   end->metadata = now.metadata;
-}
-
-/* A filter of kernel calls may end the process for a call that the program itself does not make. */
-static bool is_filtered(void)
-{
-  return prctl(PR_GET_SECCOMP) != 0;
-}
-
-/* Of the process that the record is about: a forked child has it, too. smaps_rollup counts each page, status roughly. */
-__attribute__((destructor)) static void note_end(void)
-{
-  if (ending == NULL || is_filtered() || ending->pid != (uint64_t)getpid())
-    return;
-  struct proof_end *end = &ending->end;
-  if (ending->owned)
-    note_own_memory(end);
-  end->resident = row_of_file("/proc/self/smaps_rollup", "\nRss:");
-  if (end->resident == 0)
-    end->resident = row_of_file("/proc/self/status", "\nVmRSS:");
-  end->peak = row_of_file("/proc/self/status", "\nVmHWM:");
-  if (end->peak < end->resident)
-    end->peak = end->resident;
   __atomic_store_n(&end->told, 1, __ATOMIC_RELEASE);
 }

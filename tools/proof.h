@@ -6,7 +6,7 @@
  *            5120  exe path                 6144  path of the library that serves malloc
  *            7168  ... that serves free     8192  end of the used part; records lie 64 KiB apart in the file
  *           A process that executes a second program without forking adds a second record to the same file.
- *           With $HAKPROBE_END the identity mode also tells what the process has at its end, if it ends by exit.
+ *           With $HAKPROBE_END the identity mode also tells what HAKMEM has at the end, if the process ends by exit.
  * owner     The process maps its record shared, so the record survives _exit, abort and kill. Forked children share
  *           their parent's record and add to the counts.
  * locks     None.
@@ -32,14 +32,13 @@ enum {
 
 enum proof_mode { proof_counted = 1, proof_identity = 2 };
 
-/* At the end by exit [bytes]. The last four are HAKMEM's (struct hak_stats), 0 without it. */
+/* HAKMEM's memory at an end by exit, before libraries' destructors (struct hak_stats) [bytes]. */
 struct proof_end {
-  uint64_t told; /* 1: the others are valid; stored last */
-  uint64_t resident, peak; /* as the kernel has them */
-  uint64_t live;           /* in blocks of the program */
-  uint64_t caches;         /* free blocks in magazines and depots */
-  uint64_t dirty;          /* free runs and freed big blocks that keep their pages */
-  uint64_t holes;          /* free slots of slabs and the like, on pages that are likely to be there */
+  uint64_t told;   /* 1: the others are valid; stored last */
+  uint64_t live;   /* in blocks of the program */
+  uint64_t caches; /* free blocks in magazines and depots */
+  uint64_t dirty;  /* free runs and freed big blocks that keep their pages */
+  uint64_t holes;  /* free slots of slabs and the like, on pages that are likely to be there */
   uint64_t metadata;
 };
 
@@ -53,7 +52,7 @@ struct proof {
   uint64_t forks;  /* children forked, also those that later executed a program */
   uint64_t owned;  /* identity mode: hak_owns() knew a fresh block */
   struct proof_end end;
-  uint8_t unused[904];
+  uint8_t unused[920];
   uint32_t forked_pid[proof_forks_listed];
   char exe[proof_path_bytes];
   char malloc_path[proof_path_bytes];

@@ -120,8 +120,8 @@ struct hak_stats {
   uint64_t big_blocks;    /* number of live blocks above the big threshold */
 };
 
-/* Fills *s. Returns 0, or EINVAL when version is 0 or newer than the library, or size is too small for version and
- * size. */
+/* Fills *s. Returns 0; EINVAL when version is 0 or newer than the library, or size is too small for version and size;
+ * EBUSY in a signal handler, or at the exit that a handler began, where the thread was inside malloc or free. */
 int hak_get_stats(struct hak_stats *s);
 
 #define HAK_UTILIZATION_VERSION 1

@@ -22,6 +22,7 @@
 #include "entry/profiling.h"
 #include "entry/thread.h"
 #include "learn/learn.h"
+#include "os/self.h"
 #include "tables/counters.h"
 #include "tables/settings.h"
 
@@ -75,6 +76,7 @@ HAK_EXPORT bool hak_trim(size_t pad) { return hak_heap_trim(pad); }
 HAK_EXPORT int hak_get_stats(struct hak_stats *s) {
   if (s == NULL || s->version == 0 || s->version > HAK_STATS_VERSION) return EINVAL;
   if (s->size < offsetof(struct hak_stats, in_use)) return EINVAL;
+  if (hak_self.in_allocator) return EBUSY;
   struct hak_stats full = {0};
   hak_heap_stats(&full);
   full.version = s->version;

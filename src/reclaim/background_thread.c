@@ -6,6 +6,8 @@
  *               NONE --cas--> STARTING ---> RUNNING --cas, by the thread itself--> NONE
  *                                              \------cas, by a stop--> STOPPING --thread has ended--> NONE
  *
+ *           A thread of the program that leaves memory to the background thread notes that first (`relied`). The
+ *           background thread looks at the note after NONE, and goes on from there unless the phase has changed.
  *           A phase is stored with the generation of forks: a phase of an older generation counts as NONE.
  * owner     g_background.
  * not here  Sleeping and waking: os/thread.h.
@@ -38,6 +40,7 @@ enum phase { NONE, STARTING, RUNNING, STOPPING, PHASES };
 static struct {
   uint64_t phase; /* generation * PHASES + enum phase */
   uint32_t bell;
+  uint32_t relied; /* since the background thread's last look, a thread left memory to it */
   uint64_t parted; /* 1 + the generation in which a thread got descriptors, folders or namespaces of its own */
   uint64_t holds; /* generation * HOLDS + number of threads inside a call of hold .. release; holds of an older
                    * generation, of threads of the parent, count as none */
@@ -84,8 +87,7 @@ static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.p
  * beside threads that never allocate, whose end this thread cannot see without a file. */
 static bool is_needed(bool lone) { return is_thread_wanted() && (lone || hak_registry_count() > 1) && !is_stopped(); }
 
-void hak_background_serve(void) {
-  bool lone = hak_registry_count() < 2;
+static void serve(bool lone) {
   hak_account_watch(true);
   for (uint64_t ms = 0; ms != UINT64_MAX && is_needed(lone);) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
@@ -95,8 +97,11 @@ void hak_background_serve(void) {
     if (ms != UINT64_MAX && !is_stopped()) hak_os_wait(&g_background.bell, seen, hak_min(ms, asked));
   }
   hak_account_watch(false);
+  (void)hak_swap_acq_rel(&g_background.relied, 0);
   if (!is_stopped()) hak_trigger_release_rest(); /* frees since the last pass were not counted; none may follow */
 }
+
+void hak_background_serve(void) { serve(hak_registry_count() < 2); }
 
 /* Leaves the phase RUNNING, which the starter may not have stored yet. Sleeps in between, as any thread may delay the
  * starter. */
@@ -108,11 +113,21 @@ static void end_by_itself(void) {
   }
 }
 
+/* In phase NONE: true, and RUNNING again, if a thread relied on this one since the release of the rest, which may have
+ * missed that thread's memory. */
+static bool goes_on(bool lone) {
+  hak_fence();
+  return hak_load(&g_background.relied) != 0 && is_needed(lone) && change_phase(here(NONE), RUNNING);
+}
+
 static void run_background(void) {
+  bool lone = hak_registry_count() < 2;
   hak_context = (struct hak_context *)&g_empty_context; /* thread-local storage begins as zero */
   hak_self.in_allocator = 1;                                  /* this thread never allocates */
-  hak_background_serve();
-  end_by_itself();
+  do {
+    serve(lone);
+    end_by_itself();
+  } while (goes_on(lone));
 }
 
 /* ---- start ---- */
@@ -156,8 +171,17 @@ static bool start_undisturbed(uint64_t seen) {
   return made;
 }
 
-bool hak_background_serves(size_t idle) {
+/* The background thread's phase, which this thread may rely on if it is RUNNING. */
+static uint64_t rely(void) {
   uint64_t seen = hak_load_acquire(&g_background.phase);
+  if (phase_now(seen) != RUNNING) return seen;
+  hak_store_release(&g_background.relied, 1);
+  hak_fence();
+  return hak_load_acquire(&g_background.phase);
+}
+
+bool hak_background_serves(size_t idle) {
+  uint64_t seen = rely();
   if (phase_now(seen) == RUNNING) return true;
   if (phase_now(seen) != NONE || idle < hak_background_worth() || !may_start()) return false;
   bool company = has_second_thread();
@@ -173,6 +197,7 @@ void hak_background_wake(void) {
   hak_os_wake(&g_background.bell);
 }
 
+/* `seen`: RUNNING, or NONE of a thread that has not left its stack and may go on. */
 static void stop_running(uint64_t seen) {
   if (!change_phase(seen, STOPPING)) return;
   hak_background_wake();
@@ -180,23 +205,25 @@ static void stop_running(uint64_t seen) {
   hak_store_release(&g_background.phase, here(NONE));
 }
 
+/* No background thread of this process. */
+static bool is_none(uint64_t seen) {
+  return phase_now(seen) == NONE && (seen != here(NONE) || hak_load_acquire(&g_background.thread.id) == 0);
+}
+
 /* A start or a stop may be under way in a different thread, or the background thread ended by itself a moment ago. */
 static void stop_and_wait(void) {
   uint64_t signals = hak_os_block_signals(), seen;
-  while (phase_now(seen = hak_load_acquire(&g_background.phase)) != NONE) {
-    if (phase_now(seen) == RUNNING) stop_running(seen);
+  while (!is_none(seen = hak_load_acquire(&g_background.phase))) {
+    if (phase_now(seen) == RUNNING || phase_now(seen) == NONE) stop_running(seen);
     else hak_os_rest();
   }
-  if (seen == here(NONE)) hak_os_thread_join(&g_background.thread);
   hak_os_unblock_signals(signals);
 }
 
 /* False if there is no background thread, and in a signal handler that interrupts a slow path: such a handler must not
  * wait, as the background thread may need a lock that the slow path holds. */
 static bool has_to_stop(void) {
-  uint64_t seen = hak_load_acquire(&g_background.phase);
-  bool none = phase_now(seen) == NONE && (seen != here(NONE) || hak_load_acquire(&g_background.thread.id) == 0);
-  return !none && !hak_self.in_allocator;
+  return !is_none(hak_load_acquire(&g_background.phase)) && !hak_self.in_allocator;
 }
 
 void hak_background_stop(void) {

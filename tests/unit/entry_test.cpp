@@ -11,7 +11,6 @@
  */
 #include <gtest/gtest.h>
 #include <hakmem/hakmem.h>
-#include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -43,8 +42,6 @@ extern "C" {
 #include "os/fork.h"
 #include "os/lock.h"
 #include "os/os.h"
-#include "os/thread.h"
-#include "reclaim/background_thread.h"
 #include "reclaim/peak_limit.h"
 #include "reclaim/trigger.h"
 #include "tables/classes.h"
@@ -510,42 +507,6 @@ void expect_repair() {
   }
 }
 
-/* ---- the background thread ---- */
-
-/* A starter that is suspended before marking the background thread as running: until that thread waits, or long
- * enough. */
-std::atomic<bool> starter_is_slow, helper_has_begun, helper_waits;
-
-void hold_starter() {
-  for (int n = 0; n < 5000 && !(helper_has_begun && helper_waits); n++) usleep(1000);
-}
-
-/* Called in the background thread, too, which libc does not know. */
-void see_helper(long number, long operation) {
-  if (number == SYS_prctl) {
-    hak_store(&g_settings.background_thread, 0); /* no work is left for the background thread */
-    helper_has_begun = true;
-  }
-  if (number == SYS_futex && (operation & FUTEX_CMD_MASK) == FUTEX_WAIT) helper_waits = true;
-}
-
-TEST(Helper, SleepsWhileItsStarterIsPutAside) {
-  if (HAK_ASAN || HAK_TSAN) GTEST_SKIP() << "a sanitizer's runtime cannot live in the helper";
-  Worker other;
-  other.run([] { hak_free(hak_malloc(100)); });
-  hak_free(hak_malloc(100));
-  hak_background_allow();
-  hak_fork_remember_process();
-  hak_os_find_filter();
-  starter_is_slow = true;
-  const bool started = hak_background_serves(HAK_BACKGROUND_WORTH);
-  starter_is_slow = false;
-  EXPECT_TRUE(started);
-  EXPECT_TRUE(helper_has_begun);
-  EXPECT_TRUE(helper_waits);
-  hak_background_stop();
-}
-
 TEST(Forked, LocksOfThreadsThatAreGoneAreRepaired) { expect_repair(); }
 
 /* ---- at the hard limit ---- */
@@ -610,8 +571,6 @@ TEST(Gap, LocksOfThreadsThatAreGoneAreRepairedBehindIt) {
 }  // namespace
 
 long __wrap_hak_kernel(long number, long a, long b, long c, long d, long e, long f) {
-  if (starter_is_slow) see_helper(number, b);
-  if (starter_is_slow && number == SYS_rt_sigprocmask && c == 0) hold_starter();
   if (number == SYS_mmap && may_be_held && hold_in_mmap) {
     is_held = true;
     while (hold_in_mmap) std::this_thread::yield();
