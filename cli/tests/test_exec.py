@@ -20,6 +20,7 @@ from typing import Any
 
 from support import BUILD, COMMAND, Scratch, clean_environment, end_groups, hakmem, preloadable, program
 
+from hakmem.process.places import find_library
 from hakmem.process.proof import read_records
 
 AT_BUILD = ("--build", str(BUILD))
@@ -203,8 +204,20 @@ class Refused(Scratch):
 
     def test_a_library_that_is_none_of_hakmem(self) -> None:
         """It would be preloaded, and the program would run on its own malloc."""
-        for file in ("/bin/ls", str(preloadable("crash"))):
-            self.refused("true", f"--library {os.path.realpath(file)}: no library of HAKMEM (it has no hak_owns)", "--library", file)
+        library = find_library(None, None)
+        part, pipe = self.folder / "part.so", self.folder / "pipe.so"
+        part.write_bytes(library.read_bytes()[:400_000])
+        os.mkfifo(pipe)
+        for file, why in (
+            ("/bin/ls", "no library of HAKMEM (it has no malloc and no hak_owns)"),
+            (preloadable("crash"), "no library of HAKMEM (it has no malloc and no hak_owns)"),
+            (library.parent / "libhakmem-dl.so", "no library of HAKMEM (it has no malloc)"),
+            ("/etc/passwd", "no library of HAKMEM (it is no whole ELF library)"),
+            (part, "no library of HAKMEM (it is no whole ELF library)"),
+            (pipe, "not a regular file"),
+        ):
+            with self.subTest(file=file):
+                self.refused("true", f"--library {os.path.realpath(file)}: {why}", "--library", str(file))
 
     def test_a_sanitizer_of_its_own(self) -> None:
         """It would not start, or see nothing. That of undefined behaviour has no malloc."""
@@ -268,13 +281,14 @@ class Summary(Scratch):
         self.assertGreater(float(large[1]), 64)
 
     def test_what_is_there_at_the_end(self) -> None:
-        """Of a burst that is over: what is live, resident and kept. perl frees nothing at its end."""
-        said = self.summary("perl", "-e", "$gone = q(y) x (60 << 20); undef $gone; $x = q(x) x (20 << 20)",
-                            options=("--set", "price=lean")).stderr
-        found = re.search(r"\n  at the end   [\d.]+ MiB live \(([\d,]+) B\); ([\d.]+) MiB resident, at its peak ([\d.]+) MiB\n"
+        """Of a burst that is over: what is live, resident and kept."""
+        code = ("import ctypes, time; x = bytearray(b'y') * (60 << 20); del x; x = bytearray(b'x') * (20 << 20); time.sleep(0.5); "
+                "ctypes.CDLL(None).exit(0)")
+        said = self.summary("/usr/bin/python3", "-I", "-c", code, options=("--set", "price=lean")).stderr
+        found = re.search(r"peak memory  ([\d.]+) MiB[^\0]*\n  at the end   [\d.]+ MiB live \(([\d,]+) B\); ([\d.]+) MiB resident 0\.\d+ s before\n"
                           r" {15}HAKMEM keeps [\d.]+ \w+ free: caches \S+ \w+, dirty \S+ \w+, holes \S+ \w+; and metadata \S+ \w+\n", said)
         assert found is not None, said
-        live, resident, peak = (float(text.replace(",", "")) for text in found.groups())
+        peak, live, resident = (float(text.replace(",", "")) for text in found.groups())
         self.assertTrue(20 << 20 <= live < 21 << 20, said)
         self.assertTrue(20 < resident < 50, said)
         self.assertGreater(peak, 60, said)
@@ -289,8 +303,15 @@ class Summary(Scratch):
 
     def test_an_end_that_is_not_told(self) -> None:
         for end in ("os._exit(0)", "os.kill(os.getpid(), 9)"):
-            self.assertIn("at the end   not known: a program tells it that ends by exit",
-                          self.summary("/usr/bin/python3", "-c", f"import os; {end}").stderr)
+            said = self.summary("/usr/bin/python3", "-c", f"import os, time; time.sleep(0.3); {end}").stderr
+            self.assertRegex(said, r"at the end   live not known: .* did not end by exit; [\d.]+ MiB resident 0\.\d+ s before\n")
+
+    def test_an_exit_inside_malloc(self) -> None:
+        """A handler's: the end is not told, and the program ends as it would."""
+        for _ in range(3):
+            ended = self.summary(program("exits_in_malloc"))
+            self.assertEqual(ended.returncode, 7, ended.stderr)
+            self.assertRegex(ended.stderr, "at the end   (live not known|.* live)")
 
     def test_the_end_of_a_sandbox(self) -> None:
         """It may end the process for opening a file."""
@@ -303,12 +324,23 @@ class Summary(Scratch):
         )
         ended = self.summary("/usr/bin/python3", "-c", code)
         self.assertEqual(ended.returncode, 7, ended.stderr)
-        self.assertIn("at the end   not known", ended.stderr)
+        self.assertRegex(ended.stderr, r"at the end   [\d.]+ \w+ live")
+
+    def test_the_end_of_a_strict_sandbox(self) -> None:
+        """It ends the process for each call but exit_group and write."""
+        ended = self.summary(program("strict"))
+        self.assertEqual(ended.returncode, 7, ended.stderr)
+        self.assertRegex(ended.stderr, r"at the end   [\d.]+ \w+ live")
+
+    def test_a_childs_end_is_not_its_parents(self) -> None:
+        code = "import ctypes, os; x = bytearray(40 << 20) if os.fork() == 0 else os.wait(); ctypes.CDLL(None).exit(0)"
+        said = self.summary("/usr/bin/python3", "-c", code).stderr
+        self.assertRegex(said, r"at the end   [\d.]+ KiB live")
 
     def test_of_some_programs_the_largest_is_told(self) -> None:
         script = "perl -e '$x = q(x) x (40 << 20)'; /usr/bin/python3 -c 1"
-        said = self.summary("bash", "-c", script).stderr
-        self.assertRegex(said, r"at the end   .* resident, at its peak \d+\.\d MiB \(perl\)\n")
+        said = self.summary("sh", "-c", script).stderr
+        self.assertRegex(said, r"at the end   4\d\.\d MiB live \([\d,]+ B\) in perl\n")
 
     def test_who_else_serves_is_named(self) -> None:
         said = self.summary(program("own_malloc")).stderr

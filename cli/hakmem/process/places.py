@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -79,6 +80,8 @@ def find_musl_library(build: Path | None, program: str, name: str = LIBRARY) -> 
 
 def named_library(library: Path) -> Path:
     try:
+        if not stat.S_ISREG(library.stat().st_mode):
+            raise Refusal(f"--library {library}: not a regular file")
         library.open("rb").close()
     except OSError as failure:
         raise Refusal(f"--library {library}: {(failure.strerror or str(failure)).lower()}") from None

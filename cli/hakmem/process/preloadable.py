@@ -45,7 +45,6 @@ SANITIZER_LIBRARIES = {
     "libasan": "AddressSanitizer", "libhwasan": "HWAddressSanitizer", "libtsan": "ThreadSanitizer", "liblsan": "LeakSanitizer",
     "libclang_rt.asan": "AddressSanitizer", "libclang_rt.hwasan": "HWAddressSanitizer", "libclang_rt.tsan": "ThreadSanitizer",
 }
-OWN_NAME = b"\0hak_owns\0"
 HOOK = "__sanitizer_malloc_hook"  # all that is told of one whose library is linked in, where its program calls nothing of it
 
 
@@ -151,11 +150,12 @@ def why_not_served(path: Path, library: Path | None = None) -> str | None:
 
 
 def refuse_unless_hakmem(library: Path) -> None:
-    """A file without HAKMEM's names would be preloaded in vain."""
-    head = first_bytes(library, ELF_HEADER_BYTES)
-    names = dynamic_names(library, head) if len(head) == ELF_HEADER_BYTES and head.startswith(ELF_MAGIC) else b""
-    if OWN_NAME not in names:
-        raise Refusal(f"--library {library}: no library of HAKMEM (it has no {OWN_NAME.strip(bytes(1)).decode()})")
+    """Another file would be preloaded in vain, or end the program. pyelftools is read in here, as few runs name a library."""
+    from hakmem.process.own_library import why_not_hakmem
+
+    reason = why_not_hakmem(library)
+    if reason:
+        raise Refusal(f"--library {library}: no library of HAKMEM ({reason})")
 
 
 def refuse_unless_served(command: str, library: Path | None = None) -> None:
