@@ -106,7 +106,8 @@ class Profiled(Scratch):
         for words in (options, options[::-1]):
             ended = self.profiled(program("leaks"), options=words, ends=3)
             labels = [line[2:15].strip() for line in ended.stderr.splitlines()[1:]]
-            self.assertEqual(labels[:7], ["time", "peak memory", "served", "HAKMEM", "", "heap profile", "live"])
+            self.assertEqual(labels[:7], ["time", "peak memory", "served", "at the end", "", "HAKMEM", ""])
+            self.assertEqual(labels[7:9], ["heap profile", "live"])
             self.assertEqual(self.files(), ["here.pb.gz"])
             self.assertIn("served       by HAKMEM", ended.stderr)
             self.assert_leak_is_named(ended.stderr)
