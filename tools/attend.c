@@ -31,6 +31,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -234,6 +235,15 @@ static _Noreturn void become(const struct order *order, pid_t parent, int says_w
   _exit(written == (ssize_t)sizeof why ? no_such_command : own_failure);
 }
 
+/* Waits until the child is the program, when the kernel closes the pipe's other end; false: it could not be executed. */
+static bool becomes_the_program(int says_why)
+{
+  struct pollfd pipe = {.fd = says_why, .events = POLLIN};
+  while (poll(&pipe, 1, -1) < 0 && errno == EINTR)
+    ;
+  return (pipe.revents & POLLIN) == 0;
+}
+
 static int run(const struct order *order, struct command_end *end, struct account_of *of)
 {
   int says_why[2];
@@ -251,7 +261,7 @@ static int run(const struct order *order, struct command_end *end, struct accoun
   if (pid < 0)
     return fail("fork");
   close(says_why[1]);
-  if (order->sums_up)
+  if (order->sums_up && becomes_the_program(says_why[0]))
     resident_until_end(pid, &of->last);
   while (wait4(pid, &end->status, 0, &end->used) < 0 && errno == EINTR)
     ;

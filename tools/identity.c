@@ -14,10 +14,10 @@
  */
 #include "proof.h"
 #include "hakmem/hakmem.h"
-#include <pthread.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 typedef void *alloc_fn(size_t n);
 typedef void free_fn(void *p);
@@ -53,21 +53,25 @@ static bool fresh_block_is_owned(void)
   return owned;
 }
 
-static struct proof *ending; /* the record that gets the end; NULL: not asked for, or a forked child */
+/* Where the record that gets the end is written down, on a page that the kernel clears in a forked child; NULL: the end
+ * is not asked for. */
+static struct proof **ending;
 
-static void leave_it_to_the_parent(void)
+static void note_record(struct proof *proof)
 {
-  ending = NULL;
+  struct proof **page = mmap(NULL, sizeof *page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (page == MAP_FAILED || madvise(page, sizeof *page, MADV_WIPEONFORK) != 0)
+    return;
+  *page = proof;
+  ending = page;
 }
 
 __attribute__((constructor)) static void prove_identity(void)
 {
   struct proof *proof = proof_open(proof_identity);
   proof->owned = fresh_block_is_owned();
-  if (!proof->owned || getenv("HAKPROBE_END") == NULL)
-    return;
-  ending = proof;
-  pthread_atfork(NULL, NULL, leave_it_to_the_parent);
+  if (proof->owned && getenv("HAKPROBE_END") != NULL)
+    note_record(proof);
 }
 
 /* ---- the end ---- */
@@ -87,12 +91,13 @@ static uint64_t kept_of(const struct hak_stats *now)
  * handler called exit inside malloc. */
 __attribute__((destructor)) static void note_end(void)
 {
+  struct proof *proof = ending != NULL ? *ending : NULL;
   struct hak_stats now = {.version = HAK_STATS_VERSION, .size = sizeof now};
   stats_fn *stats;
-  AS_FUNCTION(stats_fn, ending != NULL ? proof_serving("hak_get_stats") : NULL, stats);
+  AS_FUNCTION(stats_fn, proof != NULL ? proof_serving("hak_get_stats") : NULL, stats);
   if (stats == NULL || stats(&now) != 0)
     return;
-  struct proof_end *end = &ending->end;
+  struct proof_end *end = &proof->end;
   end->live = now.in_use;
   end->caches = now.cached;
   end->dirty = now.span_dirty + now.big_cached;

@@ -2,7 +2,7 @@
 /* resident.h: waits for a process, and looks at its resident memory from outside meanwhile.
  *
  * what      Nothing in the process takes part. Looks come each eighth of the time since the start, 1 to 50 ms apart, and
- *           take at most 1 % of it: the kernel walks all of the process's pages.
+ *           take at most 1 % of it. Up to 64 MiB the kernel walks the process's pages; more is told by its counters.
  */
 #ifndef HAKMEM_TOOLS_RESIDENT_H
 #define HAKMEM_TOOLS_RESIDENT_H

@@ -333,9 +333,30 @@ class Summary(Scratch):
         self.assertRegex(ended.stderr, r"at the end   [\d.]+ \w+ live")
 
     def test_a_childs_end_is_not_its_parents(self) -> None:
-        code = "import ctypes, os; x = bytearray(40 << 20) if os.fork() == 0 else os.wait(); ctypes.CDLL(None).exit(0)"
+        code = (
+            "import ctypes, os; libc = ctypes.CDLL(None)\n"
+            "if {}() == 0: x = bytearray(40 << 20); libc.exit(0)\n"
+            "os.wait(); libc.exit(0) if {} else os._exit(0)"
+        )
+        for fork, tells, found in (("os.fork", True, r"[\d.]+ KiB live"), ("libc._Fork", False, "live not known")):
+            said = self.summary("/usr/bin/python3", "-c", code.format(fork, tells)).stderr
+            self.assertRegex(said, f"at the end   {found}")
+
+    def test_it_is_watched_by_a_thread_that_is_left(self) -> None:
+        code = (
+            "import ctypes, threading, time\n"
+            "def stay(): x = bytearray(40 << 20); time.sleep(0.6); ctypes.CDLL(None).exit(0)\n"
+            "threading.Thread(target=stay).start(); ctypes.CDLL(None).pthread_exit(None)"
+        )
         said = self.summary("/usr/bin/python3", "-c", code).stderr
-        self.assertRegex(said, r"at the end   [\d.]+ KiB live")
+        self.assertRegex(said, r"[45]\d\.\d MiB resident 0\.\d+ s before")
+
+    def test_what_is_seen_is_the_program(self) -> None:
+        """Not the child before it executed the program: that is a small part of it."""
+        for _ in range(20):
+            found = re.search(r"([\d.]+) (\w+) resident 0", self.summary("sleep", "0.02").stderr)
+            assert found is not None
+            self.assertTrue(found[2] == "MiB" or float(found[1]) > 500, found[0])
 
     def test_of_some_programs_the_largest_is_told(self) -> None:
         script = "perl -e '$x = q(x) x (40 << 20)'; /usr/bin/python3 -c 1"
