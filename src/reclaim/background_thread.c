@@ -87,7 +87,7 @@ static bool is_stopped(void) { return phase_now(hak_load_acquire(&g_background.p
  * beside threads that never allocate, whose end this thread cannot see without a file. */
 static bool is_needed(bool lone) { return is_thread_wanted() && (lone || hak_registry_count() > 1) && !is_stopped(); }
 
-static void serve(bool lone) {
+static void run_passes(bool lone) {
   hak_account_watch(true);
   for (uint64_t ms = 0; ms != UINT64_MAX && is_needed(lone);) {
     uint32_t seen = hak_load_acquire(&g_background.bell);
@@ -101,7 +101,7 @@ static void serve(bool lone) {
   if (!is_stopped()) hak_trigger_release_rest(); /* frees since the last pass were not counted; none may follow */
 }
 
-void hak_background_serve(void) { serve(hak_registry_count() < 2); }
+void hak_background_serve(void) { run_passes(hak_registry_count() < 2); }
 
 /* Leaves the phase RUNNING, which the starter may not have stored yet. Sleeps in between, as any thread may delay the
  * starter. */
@@ -125,7 +125,7 @@ static void run_background(void) {
   hak_context = (struct hak_context *)&g_empty_context; /* thread-local storage begins as zero */
   hak_self.in_allocator = 1;                                  /* this thread never allocates */
   do {
-    serve(lone);
+    run_passes(lone);
     end_by_itself();
   } while (goes_on(lone));
 }
