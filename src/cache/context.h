@@ -51,6 +51,11 @@
 #include "base/config.h"
 #include "tables/classes.h"
 
+/* The slots [from, end) of a magazine whose blocks no flush has passed yet: cache/magazine.c. None: all of them. */
+struct hak_older {
+  uint16_t from, end;
+};
+
 struct hak_context {
   void **top[HAK_CLASSES];
   void **floor[HAK_CLASSES];
@@ -60,9 +65,10 @@ struct hak_context {
   void **slots[HAK_CLASSES];      /* NULL: no magazine */
   uint32_t slab[HAK_CLASSES];     /* the thread's current slab; HAK_NO_UNIT (0): none */
   uint16_t capacity[HAK_CLASSES]; /* 2^k - 1 */
+  struct hak_older older[HAK_CLASSES];
   uint8_t most_log[HAK_CLASSES];  /* capacity may grow to 2^(most_log + 1) - 1 */
   uint8_t history[HAK_CLASSES];   /* of misses: see cache/magazine.c */
-  uint8_t hand, gap; /* of cache/magazine.c: the class to halve next, the place of the next flush */
+  uint8_t hand;    /* of cache/magazine.c: the class to halve next */
   uint8_t starved; /* misses that found no budget */
   uint8_t passed;  /* slow paths, while slow paths are counted (learn/learner.h) */
   uint8_t version; /* of the g_small_class that small_class was copied from */

@@ -27,7 +27,7 @@ enum {
   FIRST_BYTES = 2048,       /* [bytes] blocks of a new magazine; up to here a thread owns no slab */
   FIRST_CAPACITY = 31,
   FLUSH_STEPS = 192,        /* of a flush to the slabs: bounds the time of a free */
-  GAP_BLOCKS = 32,
+  FLUSH_LEAST = 32,         /* blocks; fewer older ones wait for the next round */
   HAND_STEPS = 8,
   HAND_PATIENCE = 16        /* misses without budget per turn of the hand */
 };
@@ -234,17 +234,25 @@ HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, 
   return done;
 }
 
-/* Takes up to n of the older blocks out of the magazine and puts them back; the newest blocks fill the gap. The gap
- * moves on through the older part with each flush, so that a block that filled one gap stays at the next flush. */
+/* Takes up to n of the older blocks out of the magazine and puts them back; the newest blocks fill the gap. Where the
+ * bounds of a flush left some of the n, the next flushes go on behind the gap, up to the last of the older blocks: a
+ * block that later ones overtake pins its page, and a huge page, for as long.
+ *
+ *     slots  | newest: gap filled | x x x x x x x x older x x x x x x | pushed since |
+ *                             older.from                         older.end
+ */
 HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, size_t n, struct hak_fault *fault) {
+  struct hak_older *older = &x->older[c];
   void **slots = x->slots[c];
-  size_t blocks = held(x, c), gap = x->gap++ % ((blocks - n) / GAP_BLOCKS + 1) * GAP_BLOCKS;
+  size_t blocks = held(x, c), from = older->from, end = older->end;
   enum hak_route route;
+  if (from + hak_min(n, FLUSH_LEAST) > end || end > blocks) from = 0, end = blocks;
   hak_store(&x->top[c], slots);
-  size_t rest = blocks - put_back(c, run, slots + gap, n, &route, fault);
-  size_t moved = hak_min(blocks - rest, rest - gap);
-  __builtin_memmove(slots + gap, slots + blocks - moved, moved * sizeof *slots);
+  size_t done = put_back(c, run, slots + from, hak_min(n, end - from), &route, fault), rest = blocks - done;
+  size_t moved = hak_min(done, rest - from);
+  __builtin_memmove(slots + from, slots + blocks - moved, moved * sizeof *slots);
   hak_store_release(&x->top[c], slots + rest);
+  *older = (struct hak_older){(uint16_t)(from + done), (uint16_t)(done == n ? 0 : hak_min(end, rest))};
   return route;
 }
 
