@@ -26,6 +26,7 @@
 enum {
   FIRST_BYTES = 2048,       /* [bytes] blocks of a new magazine; up to here a thread owns no slab */
   FIRST_CAPACITY = 31,
+  BURST_CAPACITY = 255,
   FLUSH_STEPS = 192,        /* of a flush to the slabs: bounds the time of a free */
   FLUSH_LEAST = 32,         /* blocks; fewer older ones wait for the next round */
   HAND_STEPS = 8,
@@ -116,6 +117,10 @@ enum miss { REFILL = 0, FLUSH = 2 };
 enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN };
 
 static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
+
+/* False in a burst. There more than BURST_CAPACITY blocks would save hardly an instruction a call, and an array that
+ * fills and empties in turn misses the first cache. */
+static bool turns_often(const struct hak_context *x, unsigned c) { return x->history[c] >= 2 * TURN; }
 
 static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
@@ -389,6 +394,7 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
     return;
   }
   hak_store(&x->most_log[c], hak_capacity_log(c));
+  if (capacity >= BURST_CAPACITY && !turns_often(x, c)) return;
   if (grow_magazine(x, c)) return;
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);
