@@ -227,7 +227,7 @@ def churn(n):
     for i in range(n):
         made = {}
         exec(compile("def f%d(k):\\n return [bytearray(k) for _ in range(3)]\\n" % (i % 7), "<made %d é>" % (i % 5), "exec"), made)
-        made["f%d" % (i % 7)](3000)
+        made["f%d" % (i % 7)](30000)
         zlib.compress(bytes(20000))
 def deep(n):
     return deep(n - 1) if n else sorted([3, 1, 2], key=lambda x: bytearray(4000) and x)
