@@ -26,9 +26,7 @@
 enum {
   FIRST_BYTES = 2048,       /* [bytes] blocks of a new magazine; up to here a thread owns no slab */
   FIRST_CAPACITY = 31,
-  BURST_CAPACITY = 255,
   FLUSH_STEPS = 192,        /* of a flush to the slabs: bounds the time of a free */
-  FLUSH_LEAST = 32,         /* blocks; fewer older ones wait for the next round */
   HAND_STEPS = 8,
   HAND_PATIENCE = 16        /* misses without budget per turn of the hand */
 };
@@ -117,10 +115,6 @@ enum miss { REFILL = 0, FLUSH = 2 };
 enum { MISSED = 1, TURN = 4, TURNS_MAX = 0xfc, SWINGS_FROM = 4 * TURN, RUN_SWINGS_FROM = 32 * TURN };
 
 static bool swings(const struct hak_context *x, unsigned c) { return x->history[c] >= SWINGS_FROM; }
-
-/* False in a burst. There more than BURST_CAPACITY blocks would save hardly an instruction a call, and an array that
- * fills and empties in turn misses the first cache. */
-static bool turns_often(const struct hak_context *x, unsigned c) { return x->history[c] >= 2 * TURN; }
 
 static void note_miss(struct hak_context *x, unsigned c, enum miss miss) {
   unsigned old = x->history[c], turns = old & TURNS_MAX;
@@ -240,8 +234,8 @@ HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, 
 }
 
 /* Takes up to n of the older blocks out of the magazine and puts them back; the newest blocks fill the gap. Where the
- * bounds of a flush left some of the n, the next flushes go on behind the gap, up to the last of the older blocks: a
- * block that later ones overtake pins its page, and a huge page, for as long.
+ * bounds of a flush leave some of the older half, the next flushes go on behind the gap, up to the last of the older
+ * blocks: a block that later ones overtake pins its page, and a huge page, for as long.
  *
  *     slots  | newest: gap filled | x x x x x x x x older x x x x x x | pushed since |
  *                             older.from                         older.end
@@ -251,13 +245,14 @@ HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, siz
   void **slots = x->slots[c];
   size_t blocks = held(x, c), from = older->from, end = older->end;
   enum hak_route route;
-  if (from + hak_min(n, FLUSH_LEAST) > end || end > blocks) from = 0, end = blocks;
+  if (from >= end || end > blocks) from = 0, end = blocks;
   hak_store(&x->top[c], slots);
-  size_t done = put_back(c, run, slots + from, hak_min(n, end - from), &route, fault), rest = blocks - done;
+  size_t done = put_back(c, run, slots + from, hak_min(n, blocks - from), &route, fault), rest = blocks - done;
   size_t moved = hak_min(done, rest - from);
   __builtin_memmove(slots + from, slots + blocks - moved, moved * sizeof *slots);
   hak_store_release(&x->top[c], slots + rest);
-  *older = (struct hak_older){(uint16_t)(from + done), (uint16_t)(done == n ? 0 : hak_min(end, rest))};
+  bool half = 2 * done >= blocks;
+  *older = (struct hak_older){(uint16_t)(from + done), (uint16_t)(half ? 0 : hak_min(end, rest))};
   return route;
 }
 
@@ -394,7 +389,6 @@ static HAK_NOINLINE void adapt(struct hak_context *x, unsigned c, enum miss miss
     return;
   }
   hak_store(&x->most_log[c], hak_capacity_log(c));
-  if (capacity >= BURST_CAPACITY && !turns_often(x, c)) return;
   if (grow_magazine(x, c)) return;
   if (capacity != 0 && ++x->starved % HAND_PATIENCE != 0) return;
   turn_hand(x, c, fault);
