@@ -18,6 +18,7 @@ from support import COMMAND, clean_environment, end, hakmem, line_of
 from hakmem.base.errors import Refusal
 from hakmem.profiling.from_outside import Outside, start_line, take
 from hakmem.reading.asking import sampled
+from hakmem.reading.living import gone
 from hakmem.reading.find_page import page_of_process
 from hakmem.reading.estimate import evidence_of, range_of, sum_of
 from hakmem.reading.memory_profile import profile_in_memory
@@ -198,6 +199,14 @@ class FromOutside(Asked):
         said = asker.communicate(timeout=60)[1]
         self.assertEqual(asker.returncode, 2)
         self.assertRegex(said, rf"\Ahakmem: process {pid} (ended while it was sampled|has ended .*)\n\Z")
+
+    def test_one_whose_files_go_meanwhile(self) -> None:
+        """It was there when the samples began: "there is no process" would be wrong."""
+        pid = self.ready(GROWS)
+        with self.assertRaisesRegex(Refusal, "ended while it was sampled"), sampled(pid):
+            self.process.kill()
+            self.process.wait()
+            raise gone(pid)
 
     def test_one_that_execs_meanwhile(self) -> None:
         """The program before is what was asked; the one after is left alone."""

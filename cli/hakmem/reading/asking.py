@@ -201,6 +201,9 @@ def sampled(pid: int) -> Iterator[Sampling]:
                 show_progress("")
                 if not sampling.was_on:
                     sampling.end()
+    except Refusal:
+        refuse_if_ended(pid, "sampled")
+        raise
     except (Changed, struct.error):
         refuse_if_ended(pid, "sampled")
         refuse_if_ending(pid)

@@ -87,9 +87,9 @@ def refuse_if_gone(pid: int) -> None:
 
 def refuse_if_ended(pid: int, during: str) -> None:
     """As refuse_if_gone, of a process that was there; `during` names the work with it since."""
-    if not Path(f"/proc/{pid}").exists():
-        raise Refusal(f"process {pid} ended while it was {during}")
-    refuse_if_gone(pid)
+    if (why := why_gone(pid)) is not None:
+        there = Path(f"/proc/{pid}").exists()
+        raise Refusal(why if there else f"process {pid} ended while it was {during}")
 
 
 def refuse_if_ending(pid: int) -> None:
