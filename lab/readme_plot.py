@@ -30,7 +30,8 @@ NAMES = {"hakmem": "HAKMEM", "glibc": "glibc", "mimalloc": "mimalloc 3", "jemall
 COLOURS = {"hakmem": "#d55e00", "glibc": "#7d8590", "mimalloc": "#0072b2", "jemalloc": "#009e73", "tcmalloc": "#cc79a7",
            "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c", "tbbmalloc": "#6e40aa", "google-tcmalloc": "#b35900"}
 BASE = "glibc"
-BELOW = {"hakmem", "snmalloc", "mimalloc", "rpmalloc", "google-tcmalloc"}  # names below their bars: others would meet
+BELOW = {"hakmem", "rpmalloc", "mimalloc"}  # names below their bars: others would meet
+SIDES = {"snmalloc": "right", "tbbmalloc": "right", "jemalloc": "left", "tcmalloc": "left", "google-tcmalloc": "left"}
 
 
 def runs_in(regime: str) -> verdict.Runs:
@@ -64,7 +65,8 @@ def draw(figures: dict[str, np.ndarray]) -> None:
         axes.errorbar(mean[1], mean[0], xerr=bars[:, 1:2], yerr=bars[:, 0:1], fmt="o", color=COLOURS[name], capsize=2,
                       markersize=9 if name == "hakmem" else 6, elinewidth=1)
         under = name in BELOW
-        axes.annotate(NAMES[name], (mean[1], low[0] if under else high[0]), xytext=(0, -13 if under else 4), ha="center",
+        axes.annotate(NAMES[name], (mean[1], low[0] if under else high[0]), xytext=(0, -13 if under else 4),
+                      ha=SIDES.get(name, "center"),
                       textcoords="offset points", color=COLOURS[name], weight="bold" if name == "hakmem" else "normal")
     axes.set(xlabel="peak memory ÷ glibc's", ylabel="CPU time ÷ glibc's", xlim=(0.93, 1.36), ylim=(0.62, 1.04))
     axes.grid(visible=True, color="#d0d7de", linewidth=0.6)
