@@ -4,8 +4,8 @@
     build/venv/bin/python lab/redis_snapshot.py                      # all that are installed, a minute each
     build/venv/bin/python lab/redis_snapshot.py hakmem glibc         # these
 
-Server and child are in a control group of their own, whose usage counts what the kernel keeps of huge pages that were
-given back in part, and pages of the snapshot. Needs root and a memory controller (cgroup v1 or v2). Columns, MiB but for
+Server and child are in a control group of their own. Its usage, less the page cache, counts what the kernel keeps of huge
+pages that were given back in part, too. Needs root and a memory controller (cgroup v1 or v2). Columns, MiB but for
 the last: the group's usage when all keys are set, its most during BGSAVE under writes, 30 s after it, 10 s after FLUSHALL;
 anonymous huge bytes at these four moments; whether the library was mapped by the server.
 """
@@ -52,9 +52,10 @@ def group() -> Iterator[Path]:
 
 
 def usage(folder: Path) -> int:
-    """Anonymous bytes of the group: without the page cache of the snapshot's file."""
+    """Bytes charged to the group, without the page cache of the snapshot's file."""
+    charged = next(folder / name for name in USAGES if (folder / name).exists())
     stat = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
-    return int(stat.get("rss", stat.get("anon", 0)))
+    return int(charged.read_text()) - int(stat.get("cache", stat.get("file", 0)))
 
 
 def huge_bytes(pid: int) -> int:
