@@ -139,27 +139,32 @@ static struct hak_unit *own_slab_locked(struct hak_slab_class *k, unsigned c, st
   return s;
 }
 
-/* The lowest group of adjacent free slots in a word: its first slot, and *length slots. */
-static unsigned lowest_run(uint64_t bits, unsigned *length) {
-  unsigned first = hak_lowest_bit(bits);
-  uint64_t above = ~(bits >> first);
-  *length = above == 0 ? 64 : hak_lowest_bit(above);
-  return first;
+/* True if the set bits follow one another. */
+static bool are_neighbours(uint64_t bits) { return ((bits + (bits & (0 - bits))) & bits) == 0; }
+
+/* Moves up to `want` free slots of a word, the neighbours *bits, to out[-1], out[-2] ...; returns the number. */
+static size_t take_neighbours(uint64_t *bits, char *slots, size_t bytes, void **out, size_t want) {
+  unsigned first = hak_lowest_bit(*bits), length = hak_highest_bit(*bits) - first + 1;
+  size_t n = hak_min(length, want);
+  char *block = slots + first * bytes;
+  for (void **last = out - n; out != last; block += bytes) *--out = block;
+  *bits = n == length ? 0 : *bits >> (first + n) << (first + n);
+  return n;
+}
+
+/* The same where the bits have gaps. A step per gap would be a branch that is often mispredicted. */
+static size_t take_scattered(uint64_t *bits, char *slots, size_t bytes, void **out, size_t want) {
+  void **const end = out, **const last = out - want;
+  for (; *bits != 0 && out != last; *bits &= *bits - 1) *--out = slots + hak_lowest_bit(*bits) * bytes;
+  return (size_t)(end - out);
 }
 
 /* Moves up to `want` free slots of one word to out[-1], out[-2] ...; returns the number. */
 static size_t take_word_slots(struct hak_unit *s, unsigned w, char *slots, size_t bytes, void **out, size_t want) {
   uint64_t bits = s->words[w];
-  size_t n = 0;
   slots += (size_t)w * 64 * bytes;
-  do {
-    unsigned length, first = lowest_run(bits, &length);
-    if (length > want - n) length = (unsigned)(want - n);
-    char *block = slots + first * bytes;
-    for (void **last = out - length; out != last; block += bytes) *--out = block;
-    n += length;
-    bits = length == 64 ? 0 : bits & ~((((uint64_t)1 << length) - 1) << first);
-  } while (bits != 0 && n < want);
+  size_t n = are_neighbours(bits) ? take_neighbours(&bits, slots, bytes, out, want)
+                                  : take_scattered(&bits, slots, bytes, out, want);
   hak_store_release(&s->words[w], bits);
   if (bits == 0) s->summary &= s->summary - 1;
   return n;
@@ -324,14 +329,25 @@ static HAK_NOINLINE struct row measure_row(void *const *blocks, size_t n, uintpt
   return (struct row){length, ~(uint64_t)0 >> (64 - length) << bit};
 }
 
+/* True if the first blocks of a list are ROW_LEAST neighbours. */
+static bool begins_a_row(void *const *blocks, size_t bytes) {
+  size_t distance = (uintptr_t)blocks[ROW_LEAST - 1] - (uintptr_t)blocks[0], row = (ROW_LEAST - 1) * bytes;
+  return distance == row || distance + row == 0;
+}
+
+bool hak_slab_are_rows(unsigned c, void *const *blocks, size_t n) {
+  enum { SAMPLES = 4 };
+  unsigned rows = 0;
+  if (n < SAMPLES * ROW_LEAST) return false;
+  for (size_t i = 0; i < SAMPLES; i++) rows += begins_a_row(blocks + i * (n / SAMPLES), g_class[c].bytes);
+  return rows >= SAMPLES / 2;
+}
+
 /* The row that begins with the next block, in `slot`. No blocks: it is short. */
 HAK_INLINE struct row row_from(const struct list *list, size_t slot) {
-  enum { LAST = ROW_LEAST - 1 };
   size_t step = list->class.bytes, n = (size_t)(list->end - list->next);
-  if (n <= LAST) return (struct row){0, 0};
-  uintptr_t distance = (uintptr_t)list->next[LAST] - (uintptr_t)list->next[0];
-  bool up = distance == LAST * step;
-  if (!up && distance + LAST * step != 0) return (struct row){0, 0};
+  if (n < ROW_LEAST || !begins_a_row(list->next, step)) return (struct row){0, 0};
+  bool up = list->next[1] > list->next[0];
   size_t reach = up ? hak_min(64 - slot % 64, list->class.slots - slot) : slot % 64 + 1;
   return measure_row(list->next, hak_min(n, reach), up ? step : (uintptr_t)0 - step, slot);
 }
@@ -418,19 +434,17 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
   return done;
 }
 
-/* True if the next block's slot is handed out. *slot: as next_slot. */
-HAK_INLINE bool is_handed_out(const struct list *list, size_t *slot) {
+/* True if the next block's slot is handed out. */
+HAK_INLINE bool is_handed_out(const struct list *list) {
   const uint64_t *words = hak_load(&list->slab->words); /* NULL: closed since, by double frees */
-  *slot = next_slot(list);
-  return *slot != NO_SLOT && words != NULL && !(hak_load(&words[*slot / 64]) >> *slot % 64 & 1);
+  size_t slot = next_slot(list);
+  return slot != NO_SLOT && words != NULL && !(hak_load(&words[slot / 64]) >> slot % 64 & 1);
 }
 
+/* Enters the slab of each block anew: a branch for another block of the same slab is often mispredicted. */
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
-  struct list list = begin_list(c, blocks, n);
-  for (size_t slot; list.next != list.end; list.next++) {
-    if (HAK_LIKELY(list.slab != NULL && is_handed_out(&list, &slot))) continue;
-    if (enter_slab(&list, c) && is_handed_out(&list, &slot)) continue;
-    *fault = fault_at(c, *list.next);
+  for (struct list list = begin_list(c, blocks, n); list.next != list.end; list.next++) {
+    if (HAK_UNLIKELY(!enter_slab(&list, c) || !is_handed_out(&list))) *fault = fault_at(c, *list.next);
   }
 }
 

@@ -34,6 +34,10 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
 enum { HAK_SLAB_ALL = 1 << 24 }; /* steps for any number of blocks */
 
+/* True if at least two of four samples of n blocks of class c are neighbours, eight in a row: hak_slab_put takes such
+ * blocks a word of the bitmap at a time. False for fewer than 32 blocks. Reads the pointers alone, not the blocks. */
+bool hak_slab_are_rows(unsigned c, void *const *blocks, size_t n);
+
 /* Checks n blocks of class c that pass to a new thread, without the lock: reports a wrong pointer, and a block whose
  * bit is set. If a pointer is in the list twice, its bit is not set yet: only a put detects this double free. */
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault);

@@ -13,6 +13,7 @@
 #include "blocks/depot.h"
 #include "cache/backing.h"
 #include "cache/capacity.h"
+#include "cache/marks.h"
 #include "cache/registry.h"
 #include "retain/footprint.h"
 #include "retain/memory_limit.h"
@@ -34,59 +35,7 @@ enum {
 struct hak_budget g_budget;
 struct hak_lock g_closed_lock;
 
-/* ---- floor and ceiling ---- */
-
-#define RAISED_FLOOR ((void **)((uintptr_t)1 << 63))
-#define EYES_UNKNOWN ((uint8_t)UINT8_MAX)
-
-static void **sampled_floor(void **slots) { return (void **)-((uintptr_t)slots + sizeof *slots); }
-
-static void mark_class(struct hak_context *x, unsigned c) {
-  unsigned eyes = hak_calls_observers();
-  bool closed = hak_has_class(x->closed, c), all = hak_calls_see_frees(eyes) || closed;
-  void **open = eyes != 0 ? sampled_floor(x->slots[c]) : x->slots[c];
-  hak_store(&x->floor[c], all ? RAISED_FLOOR : open);
-  hak_store(&x->ceiling[c], all || x->slots[c] == NULL ? NULL : x->slots[c] + x->capacity[c]);
-}
-
-/* mark_class, and again if there are observers by then: a floor raised by another thread may have been overwritten. */
-static void mark_class_surely(struct hak_context *x, unsigned c) {
-  mark_class(x, c);
-  hak_fence();
-  if (HAK_UNLIKELY(hak_calls_observers() != 0)) mark_class(x, c);
-}
-
-static void mark_classes(struct hak_context *x) {
-  unsigned eyes;
-  do { /* again if the observers changed: a floor raised in between was overwritten */
-    eyes = hak_calls_observers();
-    for (unsigned c = 0; c < HAK_CLASSES; c++) mark_class(x, c);
-    hak_store(&x->eyes, (uint8_t)eyes);
-    hak_fence();
-  } while (eyes != hak_calls_observers());
-}
-
-/* Any thread may close a class of any context, as the only effect is the slow path; only the owner opens a class. */
-static void raise_class(struct hak_context *x, unsigned c, bool all) {
-  hak_store(&x->floor[c], RAISED_FLOOR);
-  if (all) hak_store(&x->ceiling[c], NULL);
-}
-
-static void raise_marks(struct hak_context *x, bool all) {
-  for (unsigned c = 0; c < HAK_CLASSES; c++) raise_class(x, c, all);
-  hak_store(&x->eyes, EYES_UNKNOWN);
-}
-
-/* The owner's next slow path reads the observers and opens each class that may be open: also when the last observer has
- * gone, as the sampler serves calls without that path. */
-void hak_magazine_mark_all(void) {
-  hak_fence();
-  unsigned eyes = hak_calls_observers();
-  for (struct hak_context *x = hak_registry_first(); x != NULL; x = hak_registry_next(x)) {
-    bool observed = eyes != 0 || hak_load(&x->eyes) != 0;
-    if (hak_load_acquire(&x->in_use) && observed) raise_marks(x, hak_calls_see_frees(eyes));
-  }
-}
+/* ---- numbers of blocks ---- */
 
 /* Number of drained slots at the bottom of the array: the guard of an emptied class has the number. */
 static size_t gone_of(const struct hak_context *x, unsigned c, void *const *slots) {
@@ -168,14 +117,13 @@ static void put_array(void **slots, size_t capacity) {
 
 static void install_slots(struct hak_context *x, unsigned c, void **slots, size_t capacity, size_t blocks) {
   hak_store_release(&x->touched[c / 64], x->touched[c / 64] | (uint64_t)1 << c % 64);
-  hak_store(&x->ceiling[c], NULL); /* a handler's call takes the slow path, which refuses it */
-  hak_store(&x->floor[c], RAISED_FLOOR);
+  hak_marks_close(x, c); /* a handler's call takes the slow path, which refuses it */
   hak_store(&x->top[c], NULL);
   hak_store_release(&x->capacity[c], 0); /* a fork in between must not find the old capacity with the new array */
   hak_store_release(&x->slots[c], slots);
   hak_store_release(&x->capacity[c], (uint16_t)capacity);
   hak_store_release(&x->top[c], slots == NULL ? NULL : slots + blocks);
-  mark_class_surely(x, c);
+  hak_marks_open(x, c);
 }
 
 /* Gives the magazine a capacity of at least its number of blocks. The caller settles the budget. False: no memory. */
@@ -214,13 +162,19 @@ HAK_INLINE size_t depot_room(unsigned c) {
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }
 
+/* True if the thread fills from a slab of its own, and the blocks lie in rows: a heap falls in the order in which it
+ * grew. A thread that has no slab only frees: its blocks were handed over, and go back by the depot. */
+HAK_INLINE bool falls_in_rows(const struct hak_context *x, unsigned c, void *const *blocks, size_t n) {
+  return x->slab[c] != HAK_NO_UNIT && hak_slab_are_rows(c, blocks, n);
+}
+
 /* Puts back blocks that are out of the magazine: a pack to the depot where there is room, else to slabs or runs, as
  * many as the bounds of a flush allow. Returns the number put back. */
-HAK_INLINE size_t put_back(unsigned c, bool run, void *const *blocks, size_t n, enum hak_route *route,
-                           struct hak_fault *fault) {
+HAK_INLINE size_t put_back(const struct hak_context *x, unsigned c, bool run, void *const *blocks, size_t n,
+                           enum hak_route *route, struct hak_fault *fault) {
   size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
   *route = HAK_ROUTE_depot;
-  if (depot_room(c) >= pack) {
+  if (depot_room(c) >= pack && !falls_in_rows(x, c, blocks, pack)) {
     hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a fork must not leave the budget below 0 */
     hak_backing_check(c, run, blocks, pack, fault);
     done = hak_depot_put(c, blocks, pack);
@@ -247,7 +201,8 @@ HAK_INLINE enum hak_route flush(struct hak_context *x, unsigned c, bool run, siz
   enum hak_route route;
   if (from >= end || end > blocks) from = 0, end = blocks;
   hak_store(&x->top[c], slots);
-  size_t done = put_back(c, run, slots + from, hak_min(n, blocks - from), &route, fault), rest = blocks - done;
+  size_t done = put_back(x, c, run, slots + from, hak_min(n, blocks - from), &route, fault);
+  size_t rest = blocks - done;
   size_t moved = hak_min(done, rest - from);
   __builtin_memmove(slots + from, slots + blocks - moved, moved * sizeof *slots);
   hak_store_release(&x->top[c], slots + rest);
@@ -306,13 +261,13 @@ static void open_emptied(struct hak_context *x, unsigned c, struct hak_fault *fa
 /* Opens class c for its owner, if closed for a drain. An emptied class loses its magazine and begins anew. */
 static void open_class(struct hak_context *x, unsigned c, struct hak_fault *fault) {
   if (!hak_has_class(x->closed, c)) return;
-  if (end_sharing(x, c)) mark_class_surely(x, c);
+  if (end_sharing(x, c)) hak_marks_open(x, c);
   else open_emptied(x, c, fault);
 }
 
 void hak_magazine_close(struct hak_context *x, unsigned c) {
   set_class(x->closed, c, true);
-  raise_class(x, c, true);
+  hak_marks_close(x, c);
 }
 
 /* The guard is stored before the emptied bit, and both before any block is put back: a fork in between leaks blocks.
@@ -453,7 +408,7 @@ static void leave_context(struct hak_context *x, uint32_t visit) { hak_store_rel
 
 /* First step of a slow path in its context: the settings may have changed. */
 static void heed_settings(struct hak_context *x, unsigned c, struct hak_fault *fault) {
-  if (HAK_UNLIKELY(hak_load(&x->eyes) != hak_calls_observers())) mark_classes(x);
+  if (HAK_UNLIKELY(hak_load(&x->eyes) != hak_calls_observers())) hak_marks_open_all(x);
   if (HAK_UNLIKELY(hak_load(&x->ceiling[c]) == NULL)) open_class(x, c, fault);
 }
 

@@ -97,10 +97,6 @@ enum { HAK_DEPOT_BYTES = 64 << 10 }; /* [bytes] usual limit of the depot, per cl
 /* True if less than a quarter of the budget is free. */
 bool hak_magazine_is_short(void);
 
-/* Closes the classes of all contexts while calls are observed. The owner's next slow path opens each class that may be
- * open; a new context has no magazine, so its first call of a class takes a slow path. */
-void hak_magazine_mark_all(void);
-
 /* [bytes] Blocks in all magazines and the depot. Exact if no other thread is inside a call and there were never more
  * than 1,024 threads at once; magazines of younger threads are taken to be as full as the first 1,024 threads'
  * magazines. */

@@ -9,6 +9,7 @@
 
 #include "cache/after_fork.h"
 #include "cache/magazine.h"
+#include "cache/marks.h"
 #include "entry/guard.h"
 #include "entry/profiling.h"
 #include "entry/secured.h"
@@ -58,7 +59,7 @@ int hak_heap_settings_changed(void) {
   if (hak_setting(guard_bytes) != 0) hak_guard_begin();
   hak_calls_heed();
   int error = hak_learn_heed();
-  hak_magazine_mark_all();
+  hak_marks_close_all();
   hak_slow_enter(NULL, __builtin_return_address(0));
   if (hak_memory_limit_reset() && hak_memory_limit_ask(hak_footprint())) hak_release_all(0);
   hak_trigger_reclaim(); /* the price may have changed */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cache/magazine.h"
+#include "cache/marks.h"
 #include "cache/registry.h"
 #include "entry/guard.h"
 #include "entry/profiling.h"
@@ -217,7 +218,7 @@ void hak_process_start(void) {
   if (hak_setting(crash_report) != 0) hak_crash_begin();
   hak_calls_heed();
   if (hak_learn_is_asked_for()) hak_learn_start();
-  if (hak_calls_observers() != 0) hak_magazine_mark_all();
+  if (hak_calls_observers() != 0) hak_marks_close_all();
   if (HAK_SECURE) seal_process();
 }
 

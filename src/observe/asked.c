@@ -12,6 +12,7 @@
 #include "base/atomic.h"
 #include "cache/account.h"
 #include "cache/magazine.h"
+#include "cache/marks.h"
 #include "os/allowed.h"
 #include "os/fork.h"
 #include "os/given.h"
@@ -36,7 +37,7 @@ static void sample_from_now(bool on) {
   hak_store(&g_account.lent, on);
   if (!bare) hak_fork_watch();
   hak_calls_heed();
-  hak_magazine_mark_all();
+  hak_marks_close_all();
 }
 
 void hak_asked_heed(void) {

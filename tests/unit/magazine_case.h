@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* magazine_case.h: what cases of magazines ask and do: the memory that magazines and depot may hold, bursts of a class.
+/* magazine_case.h: what cases of magazines ask and do: the memory that magazines and depot may hold, bursts of a class, a
+ * barrier of threads.
  */
 #ifndef HAK_TESTS_MAGAZINE_CASE_H
 #define HAK_TESTS_MAGAZINE_CASE_H
 
 #include <hakmem/hakmem.h>
 
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <random>
 #include <vector>
 
 extern "C" {
@@ -53,5 +58,34 @@ inline void burst(unsigned c, size_t n) {
   for (void *&p : blocks) p = hak_malloc(g_class[c].bytes);
   for (void *p : blocks) hak_free(p);
 }
+
+/* The same, freed in another order each time. */
+inline void burst_at_random(unsigned c, size_t n) {
+  static std::mt19937 random(5);
+  std::vector<void *> blocks(n);
+  for (void *&p : blocks) p = hak_malloc(g_class[c].bytes);
+  std::shuffle(blocks.begin(), blocks.end(), random);
+  for (void *p : blocks) hak_free(p);
+}
+
+class Barrier {
+ public:
+  explicit Barrier(unsigned n) : n_(n) {}
+  void wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const unsigned round = round_;
+    if (++here_ == n_) {
+      here_ = 0;
+      round_++;
+      all_.notify_all();
+    }
+    all_.wait(lock, [&] { return round != round_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable all_;
+  unsigned n_, here_ = 0, round_ = 0;
+};
 
 #endif

@@ -7,8 +7,6 @@
  * orders    As in the module.
  * not here  Tests.
  */
-#include "fences.h"
-
 #include "cache/magazine.c"
 
 #include "internal.h"

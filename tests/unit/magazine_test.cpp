@@ -12,8 +12,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <random>
 #include <set>
 #include <thread>
@@ -291,7 +289,7 @@ TEST_P(Walk, CostsAtMostOneOperationPerHalfCapacityOrFlush) {
 
 TEST_P(Walk, WhatTheDepotRefusesIsNotReserved) {
   no_packs = true;
-  for (int i = 0; i < 20; i++) burst(HAK_CLASS_64, 2000);
+  for (int i = 0; i < 20; i++) burst_at_random(HAK_CLASS_64, 2000);
   no_packs = false;
   EXPECT_EQ(depot_operations != 0, GetParam());
   EXPECT_EQ(hak_inside_budget(), reserved_by_all());
@@ -418,26 +416,6 @@ TEST(Magazine, TrimGivesEverythingUp) {
 
 /* ---- all threads together ---- */
 
-class Barrier {
- public:
-  explicit Barrier(unsigned n) : n_(n) {}
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    const unsigned round = round_;
-    if (++here_ == n_) {
-      here_ = 0;
-      round_++;
-      all_.notify_all();
-    }
-    all_.wait(lock, [&] { return round != round_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable all_;
-  unsigned n_, here_ = 0, round_ = 0;
-};
-
 constexpr unsigned kThreads = 12;
 
 /* Threads that fill their caches and pass blocks to their neighbours; `check` runs while all threads rest. */
@@ -538,91 +516,6 @@ TEST(Magazine, ThreadsThatNeedLittleShareASlab) {
     }).join();
   }
   EXPECT_NE(hak_range_run_of(many.back()), hak_range_run_of(others.back())) << "much: each has a slab of its own";
-}
-
-TEST(Magazine, TheDepotIsBounded) {
-  Barrier barrier(3);
-  std::vector<void *> blocks(20000);
-  std::thread thread([&] {
-    for (void *&p : blocks) p = hak_malloc(64);
-    barrier.wait();
-    barrier.wait();
-  });
-  std::thread freer([&] {
-    barrier.wait();
-    for (void *p : blocks) hak_free(p);
-    EXPECT_GT(hak_depot_blocks(HAK_CLASS_64), 0u);
-    EXPECT_LE(hak_depot_blocks(HAK_CLASS_64) * 64, hak_registry_count() * 64 * kKiB);
-    barrier.wait();
-  });
-  barrier.wait();
-  barrier.wait();
-  thread.join();
-  freer.join();
-}
-
-/* One thread allocates, the other frees. Such classes have all that a thread may cache, beyond 256 KiB of small blocks. */
-TEST(Magazine, BlocksThatGoFromThreadToThreadGetMore) {
-  constexpr unsigned kRounds = 20, kBlocks = 600;
-  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
-  std::vector<void *> blocks;
-  Barrier barrier(2);
-  std::thread allocator([&] {
-    for (unsigned round = 0; round < kRounds; round++) {
-      for (unsigned c = 1; is_small(c); c++) {
-        for (unsigned i = 0; i < kBlocks; i++) blocks.push_back(hak_malloc(g_class[c].bytes));
-      }
-      barrier.wait();
-      barrier.wait();
-    }
-  });
-  for (unsigned round = 0; round < kRounds; round++) {
-    barrier.wait();
-    for (void *p : blocks) hak_free(p);
-    blocks.clear();
-    EXPECT_LE(reserved(context(), false), kMiB);
-    if (round + 1 < kRounds) barrier.wait();
-  }
-  EXPECT_GT(reserved(context(), true), 300 * kKiB);
-  barrier.wait();
-  allocator.join();
-}
-
-/* Few blocks are on their way at once, so the depot is empty every now and then. Magazines have grown, and stay. */
-TEST(Magazine, BlocksThatGoFromThreadToThreadFewAtATimeGetMoreForGood) {
-  constexpr unsigned kRounds = 2000, kLast = 200, kBlocks = 256;
-  ASSERT_EQ(hak_set("lab_cache_heap_percent", "0"), 0);
-  std::vector<void *> blocks;
-  Barrier barrier(2);
-  std::thread allocator([&] {
-    std::mt19937 random(8);
-    for (unsigned round = 0; round < kRounds; round++) {
-      for (unsigned i = 0; i < kBlocks; i++) blocks.push_back(hak_malloc(16 + random() % 1000));
-      barrier.wait();
-      barrier.wait();
-    }
-  });
-  unsigned shrunk = 0;
-  for (unsigned round = 0; round < kRounds; round++) {
-    barrier.wait();
-    for (void *p : blocks) {
-      const unsigned c = hak_range_class(p), before = context()->capacity[c];
-      hak_free(p);
-      shrunk += round >= kRounds - kLast && context()->capacity[c] < before;
-    }
-    blocks.clear();
-    ASSERT_LE(reserved(context(), false), kMiB);
-    if (round + 1 < kRounds) barrier.wait();
-  }
-  EXPECT_GT(reserved(context(), true), 300 * kKiB);
-  EXPECT_LT(shrunk, 20u);
-  barrier.wait();
-  allocator.join();
-}
-
-TEST(Magazine, AThreadAloneHasNoDepot) {
-  for (int i = 0; i < 20; i++) burst(4, 5000);
-  EXPECT_EQ(depot_operations, 0u);
 }
 
 }  // namespace
