@@ -41,6 +41,7 @@ from hakmem.reading.tables import Memory, Tables
 LIBRARY = str(BUILD / "libhakmem.so")
 MIB = 1 << 20
 ELSEWHERE = 2 * MIB  # what the parts of a process may be off by that runs on while it is looked at
+BESIDE = 0.15  # of what caches hold: free slots of slabs on the same pages, which are counted as whole pages
 NOBODY = 65534
 
 
@@ -195,12 +196,12 @@ class KnownCauses(Explained):
 
     def test_magazines(self) -> None:
         look, size = self.look("magazines", price="speed")
-        self.assert_first(look, "caches", size)
+        self.assert_first(look, "caches", size, BESIDE)
         self.assert_trim_brings(look)
 
     def test_magazines_that_no_thread_empties(self) -> None:
         look, size = self.look("magazines", background_thread="off")
-        self.assert_first(look, "caches", size)
+        self.assert_first(look, "caches", size, BESIDE)
         self.assert_trim_brings(look)
         self.assertIn("background_thread=off", "\n".join(lines_of(look, None)))
 
