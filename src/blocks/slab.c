@@ -434,17 +434,24 @@ size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, str
   return done;
 }
 
-/* True if the next block's slot is handed out. */
-HAK_INLINE bool is_handed_out(const struct list *list) {
+/* Goes past the next block, or the row that begins with it, if handed out. False: the next block is not. */
+HAK_INLINE bool pass_handed_out(struct list *list) {
   const uint64_t *words = hak_load(&list->slab->words); /* NULL: closed since, by double frees */
   size_t slot = next_slot(list);
-  return slot != NO_SLOT && words != NULL && !(hak_load(&words[slot / 64]) >> slot % 64 & 1);
+  if (slot == NO_SLOT || words == NULL) return false;
+  uint64_t free = hak_load(&words[slot / 64]);
+  struct row row = row_from(list, slot);
+  if (row.n == 0 || (free & row.bits)) row = (struct row){1, (uint64_t)1 << slot % 64};
+  if (free & row.bits) return false;
+  list->next += row.n;
+  return true;
 }
 
 /* Enters the slab of each block anew: a branch for another block of the same slab is often mispredicted. */
 void hak_slab_check(unsigned c, void *const *blocks, size_t n, struct hak_fault *fault) {
-  for (struct list list = begin_list(c, blocks, n); list.next != list.end; list.next++) {
-    if (HAK_UNLIKELY(!enter_slab(&list, c) || !is_handed_out(&list))) *fault = fault_at(c, *list.next);
+  struct list list = begin_list(c, blocks, n);
+  while (list.next != list.end) {
+    if (HAK_UNLIKELY(!enter_slab(&list, c) || !pass_handed_out(&list))) *fault = fault_at(c, *list.next++);
   }
 }
 

@@ -43,6 +43,7 @@ TEST(Magazine, RowsGoBackToSlabsAndScatteredBlocksToTheDepot) {
       const unsigned c = serving(size);
       for (int i = 0; i < 20; i++) burst(c, 3001);
       EXPECT_FALSE(hak_depot_had(c)) << "rows, class " << c;
+      EXPECT_EQ(context()->slab[c], uint32_t{HAK_NO_UNIT}) << "other threads cannot fill from it, class " << c;
       for (int i = 0; i < 20; i++) burst_at_random(c, 3001);
       EXPECT_GT(hak_depot_blocks(c), 0u) << "scattered, class " << c;
     }
