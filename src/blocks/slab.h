@@ -48,7 +48,7 @@ static inline void hak_slab_report(const struct hak_fault *fault, const void *ca
   if (HAK_UNLIKELY(fault->error != HAK_ERROR_none)) hak_slab_die(fault, caller);
 }
 
-/* Disowns a thread's current slab: the thread exits, or did not survive a fork. */
+/* Disowns a thread's current slab: the thread exits, puts blocks back, or did not survive a fork. */
 void hak_slab_release(unsigned c, uint32_t *current);
 
 /* Closes the empty slabs that the classes keep: the runs become free. */

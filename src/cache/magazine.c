@@ -162,20 +162,21 @@ HAK_INLINE size_t depot_room(unsigned c) {
   return hak_min(most - held, budget - reserved) / g_class[c].bytes;
 }
 
-/* True if the thread also allocates in class c, and the blocks lie in rows: a heap falls in the order in which it grew.
- * The blocks of a thread that only frees were handed over, and go back by the depot. */
+/* True if the thread also allocates in class c, and the blocks are a full pack in rows: a heap falls in the order in
+ * which it grew. The blocks of a thread that only frees were handed over, and go back by the depot. */
 HAK_INLINE bool falls_in_rows(const struct hak_context *x, unsigned c, void *const *blocks, size_t n) {
-  return x->history[c] >= TURN && hak_slab_are_rows(c, blocks, n);
+  return n == HAK_DEPOT_PACK && x->history[c] >= TURN && hak_slab_are_rows(c, blocks, n);
 }
 
 /* Puts back blocks that are out of the magazine: a pack to the depot where there is room, else to slabs or runs, as
- * many as the bounds of a flush allow. Then the thread keeps no slab of its own: other threads may need the free slots.
+ * many as the bounds of a flush allow. Before rows the thread gives up its slab: other threads may need the free slots.
  * Returns the number put back. */
 HAK_INLINE size_t put_back(struct hak_context *x, unsigned c, bool run, void *const *blocks, size_t n,
                            enum hak_route *route, struct hak_fault *fault) {
   size_t pack = hak_min(n, HAK_DEPOT_PACK), done = 0;
+  bool room = depot_room(c) >= pack, rows = room && !run && falls_in_rows(x, c, blocks, pack);
   *route = HAK_ROUTE_depot;
-  if (depot_room(c) >= pack && (run || !falls_in_rows(x, c, blocks, pack))) {
+  if (room && !rows) {
     hak_add(&g_budget.bytes, pack * g_class[c].bytes); /* first: a fork must not leave the budget below 0 */
     hak_backing_check(c, run, blocks, pack, fault);
     done = hak_depot_put(c, blocks, pack);
@@ -183,7 +184,7 @@ HAK_INLINE size_t put_back(struct hak_context *x, unsigned c, bool run, void *co
   }
   if (done != 0) return done;
   *route = HAK_ROUTE_slab;
-  if (hak_registry_count() >= 2) hak_slab_release(c, &x->slab[c]);
+  if (rows) hak_slab_release(c, &x->slab[c]);
   done = hak_backing_put(c, run, blocks, n, FLUSH_STEPS, fault);
   hak_backing_note(c, run, done);
   return done;

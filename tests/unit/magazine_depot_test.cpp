@@ -39,7 +39,7 @@ TEST(Magazine, RowsGoBackToSlabsAndScatteredBlocksToTheDepot) {
   hak_free(hak_malloc(1)); /* a first context: the thread is not alone */
   std::thread([] {
     hak_free(hak_malloc(1)); /* its context has classes of its own colour */
-    for (const unsigned size : {unsigned{HAK_CLASS_16}, unsigned{HAK_CLASS_64}, unsigned{HAK_CLASS_1024}}) {
+    for (const unsigned size : {unsigned{HAK_CLASS_16}, unsigned{HAK_CLASS_64}}) {
       const unsigned c = serving(size);
       for (int i = 0; i < 20; i++) burst(c, 3001);
       EXPECT_FALSE(hak_depot_had(c)) << "rows, class " << c;
