@@ -338,7 +338,6 @@ static bool begins_a_row(void *const *blocks, size_t bytes) {
 bool hak_slab_are_rows(unsigned c, void *const *blocks, size_t n) {
   enum { SAMPLES = 4 };
   unsigned rows = 0;
-  if (n < SAMPLES * ROW_LEAST) return false;
   for (size_t i = 0; i < SAMPLES; i++) rows += begins_a_row(blocks + i * (n / SAMPLES), g_class[c].bytes);
   return rows >= SAMPLES / 2;
 }

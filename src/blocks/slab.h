@@ -34,8 +34,8 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want);
 size_t hak_slab_put(unsigned c, void *const *blocks, size_t n, size_t steps, struct hak_fault *fault);
 enum { HAK_SLAB_ALL = 1 << 24 }; /* steps for any number of blocks */
 
-/* True if at least two of four samples of n blocks of class c are neighbours, eight in a row: hak_slab_put takes such
- * blocks a word of the bitmap at a time. False for fewer than 32 blocks. Reads the pointers alone, not the blocks. */
+/* True if at least two of four samples of n blocks of class c, n at least 32, are neighbours, eight in a row:
+ * hak_slab_put takes such blocks a word of the bitmap at a time. Reads the pointers alone, not the blocks. */
 bool hak_slab_are_rows(unsigned c, void *const *blocks, size_t n);
 
 /* Checks n blocks of class c that pass to a new thread, without the lock: reports a wrong pointer, and a block whose
@@ -48,7 +48,7 @@ static inline void hak_slab_report(const struct hak_fault *fault, const void *ca
   if (HAK_UNLIKELY(fault->error != HAK_ERROR_none)) hak_slab_die(fault, caller);
 }
 
-/* Disowns a thread's current slab: the thread exits, puts blocks back, or did not survive a fork. */
+/* Disowns a thread's current slab: the thread exits, puts rows back, or did not survive a fork. */
 void hak_slab_release(unsigned c, uint32_t *current);
 
 /* Closes the empty slabs that the classes keep: the runs become free. */
