@@ -30,8 +30,9 @@ NAMES = {"hakmem": "HAKMEM", "glibc": "glibc", "mimalloc": "mimalloc 3", "jemall
 COLOURS = {"hakmem": "#d55e00", "glibc": "#7d8590", "mimalloc": "#0072b2", "jemalloc": "#009e73", "tcmalloc": "#cc79a7",
            "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c", "tbbmalloc": "#6e40aa", "google-tcmalloc": "#b35900"}
 BASE = "glibc"
-BELOW = {"hakmem", "rpmalloc", "mimalloc"}  # names below their bars: others would meet
-SIDES = {"snmalloc": "right", "tbbmalloc": "right", "jemalloc": "left", "tcmalloc": "left", "google-tcmalloc": "left"}
+BELOW = {"hakmem", "rpmalloc", "mimalloc", "tcmalloc"}  # names below their bars: others would meet
+SIDES = {"snmalloc": "right", "tbbmalloc": "right", "rpmalloc": "right", "jemalloc": "left", "tcmalloc": "left",
+         "google-tcmalloc": "left"}
 
 
 def runs_in(regime: str) -> verdict.Runs:
