@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 import unittest
-from contextlib import redirect_stdout
+from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -13,12 +14,13 @@ from pathlib import Path
 from laboratory import lab
 from support import Scratch
 
-from hakmem.base.errors import Refusal
+from hakmem.base.errors import Refusal, Stopped
 from hakmem.process.peers import Allocator, find_allocators
 from hakmem_lab.judge import rows, table, verdict
 from hakmem_lab.judge.report import report
 from hakmem_lab.judge.rows import Row
 from hakmem_lab.judge.counted import count_all
+from hakmem_lab.judge.regimes import system_mode
 from hakmem_lab.judge.session import Order, finalists, measure_all, turns
 from hakmem_lab.pareto.configurations import Configuration
 from hakmem_lab.pareto.programs import Real
@@ -127,6 +129,28 @@ class Sessions(Scratch):
         with redirect_stdout(StringIO()) as said:
             report(order.output)
         self.assertIn("| instructions |", said.getvalue())
+
+    def test_the_mode_of_huge_pages_is_put_back(self) -> None:
+        """After an error and a signal, too; a second judge is refused meanwhile."""
+        file = Path(self.enterContext(tempfile.TemporaryDirectory())) / "enabled"
+        for end in (None, Refusal("no"), Stopped(signal.SIGTERM)):
+            file.write_text("always [madvise] never")
+            with suppress(Refusal, Stopped), system_mode("always", file):
+                self.assertEqual(file.read_text(), "always")
+                with self.assertRaisesRegex(Refusal, "another judge"), system_mode("always", file):
+                    self.fail("both")
+                if end is not None:
+                    raise end
+            self.assertEqual(file.read_text(), "madvise", end)
+
+    def test_a_mode_that_cannot_be_set_is_refused(self) -> None:
+        folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        (folder / "odd").write_text("off")
+        for name, said in (("none", "No such file"), ("odd", "names no mode")):
+            with self.assertRaisesRegex(Refusal, said), system_mode("always", folder / name):
+                self.fail(name)
+        with system_mode("ready", folder / "none"):
+            pass
 
     def test_another_allocator_has_no_row(self) -> None:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))

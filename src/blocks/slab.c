@@ -14,6 +14,7 @@
  */
 #include "blocks/slab_chance.h"
 #include "blocks/slab_internal.h"
+#include "blocks/slab_written.h"
 #include "retain/rent.h"
 #include "runs/runs.h"
 
@@ -201,6 +202,7 @@ static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *curren
     *current = hak_range_index(s);
     n += take_slots(s, end - n, want - n, &steps);
     if (s->free == 0) {
+      k->full = hak_range_index(s);
       hak_store(current, HAK_NO_UNIT); /* first: the repair after a fork takes the slab that a context names as owned */
       hak_store_release(&s->owned, 0);
     }
@@ -208,8 +210,13 @@ static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *curren
   return n;
 }
 
-/* The slab in front of the region's rest was opened by this fill, and all blocks taken from it are still the fill's. */
-static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, const struct hak_opened *opened) {
+/* The slab in front of the region's rest was opened by this fill, and all blocks taken from it are still the fill's.
+ * full: a slab whose blocks earlier fills took. */
+static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, uint32_t full, struct hak_opened *opened) {
+  if (g_class[c].bytes > hak_os_page_bytes() && !hak_slab_is_written(c, full)) {
+    hak_runs_close_opened(opened);
+    return;
+  }
   if (!hak_runs_fetch_opened(opened)) return;
   struct hak_unit *s = hak_range_entry(opened->rest - g_class[c].units);
   hak_slab_lock(k, c);
@@ -222,10 +229,11 @@ size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   struct hak_opened opened = {.units = 0};
   if (HAK_UNLIKELY(k == NULL) && (k = begin_class(c)) == NULL) return 0;
   hak_slab_lock(k, c);
+  uint32_t full = k->full;
   size_t n = fill_locked(k, c, current, out + want, want, &opened);
   hak_store(&k->handed_out, k->handed_out + n);
   hak_lock_drop(&k->lock);
-  if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, &opened);
+  if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, full, &opened);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
   if (HAK_SECURE) hak_chance_shuffle(out, n, hak_slab_group(c, n));
   return n;

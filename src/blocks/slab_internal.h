@@ -30,6 +30,7 @@ struct hak_slab_class {
   uint64_t handed_out; /* blocks */
   uint64_t seen_out;   /* handed_out at the last call of hak_slab_handed_out_grown */
   uint64_t units;
+  uint32_t full; /* the slab of which a fill last took the last slot, may be gone by now; 0: none */
 } __attribute__((aligned(128)));
 
 /* A piece of metadata per class, made at the first fill: the records of a small process share a page. */

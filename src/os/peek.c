@@ -28,10 +28,19 @@ bool hak_os_peek(void *to, uint64_t address, size_t bytes) {
   return n == (long)bytes;
 }
 
+/* 0: the word at the address is equal; -EAGAIN: it is not. */
+static long compare(uint64_t address, uint32_t word) {
+  void *at = (void *)(uintptr_t)address;
+  return HAK_KERNEL(SYS_futex, at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, at, word);
+}
+
 bool hak_os_holds(uint64_t address, const uint32_t *word, size_t words) {
   for (size_t n = 0; n < words && !hak_os_is_strict(); n++) {
-    void *at = (void *)(uintptr_t)(address + n * sizeof *word);
-    if (HAK_KERNEL(SYS_futex, at, FUTEX_CMP_REQUEUE_PRIVATE, 0, 0, at, word[n]) != 0) return false;
+    if (compare(address + n * sizeof *word, word[n]) != 0) return false;
   }
   return true;
+}
+
+bool hak_os_differs(uint64_t address, uint32_t word) {
+  return !hak_os_is_strict() && compare(address, word) == -EAGAIN;
 }

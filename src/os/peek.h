@@ -25,4 +25,8 @@ bool hak_os_peek(void *to, uint64_t address, size_t bytes);
  * In seccomp's strict mode always true: no module can be unloaded there. */
 bool hak_os_holds(uint64_t address, const uint32_t *word, size_t words);
 
+/* True if the word at the address, a multiple of 4, is there and is not `word`. In seccomp's strict mode always
+ * false. */
+bool hak_os_differs(uint64_t address, uint32_t word);
+
 #endif

@@ -452,7 +452,7 @@ HAK_INLINE uint32_t get_locked(size_t units, size_t align, enum hak_unit_kind ki
   if (sort != HAK_UNIT_DIRTY && !*clean) hak_runs_note_misfit_locked(units << HAK_UNIT_SHIFT);
   *clean = sort != HAK_UNIT_DIRTY;
   cut_locked(first, at, units, kind, c);
-  if (sort != HAK_UNIT_DIRTY) use_clean(at, units, o != NULL ? hak_runs_open_locked(at, units, c, o) : 0);
+  if (sort != HAK_UNIT_DIRTY) use_clean(at, units, o != NULL ? hak_runs_open_locked(at, units, o) : 0);
   return at;
 }
 

@@ -196,14 +196,13 @@ static inline void hak_runs_use_clean_locked(uint32_t first, size_t units, size_
   g_runs.used_end = hak_max(g_runs.used_end, first + units);
 }
 
-/* A slab of class c is about to use the units [at, at + units), just cut out of a clean run. If they begin a region
- * whose rest is clean too, the blocks have at most a page, and a huge page pays (retain/huge.h): advises one for the
- * region, and detaches the rest until hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that
- * region. */
-size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out);
-static inline size_t hak_runs_open_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
+/* A slab is about to use the units [at, at + units), just cut out of a clean run. If they begin a region whose rest is
+ * clean too, and a huge page pays (retain/huge.h): advises one for the region, and detaches the rest until
+ * hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that region. */
+size_t hak_runs_open_now_locked(uint32_t at, size_t units, struct hak_opened *out);
+static inline size_t hak_runs_open_locked(uint32_t at, size_t units, struct hak_opened *out) {
   bool large = HAK_UNLIKELY(hak_load(&g_footprint.span) + hak_load(&g_footprint.foreseen) >= HAK_HUGE_LEAST);
-  return large ? hak_runs_open_now_locked(at, units, c, out) : 0;
+  return large ? hak_runs_open_now_locked(at, units, out) : 0;
 }
 
 

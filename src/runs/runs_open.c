@@ -8,8 +8,8 @@
  *                             ^ advised   ^ touched: dirty; refused: purged, clean
  *
  *           In the secure flavour, where a slab begins anywhere in a region, the units in front of it go the same way.
- *           The rest stays for T (runs_internal.h) and then goes like any dirty run. Blocks of more than a page may be
- *           buffers that are never filled: their slabs open no region.
+ *           The rest stays for T (runs_internal.h) and then goes like any dirty run. A slab of buffers gives the region
+ *           up (blocks/slab_written.h).
  * owner     g_runs. A rest belongs to the thread that opened its region.
  * locks     g_runs.lock. No lock is held during the touch.
  * failure   A fork while another thread touches a region leaks the rest in the child.
@@ -19,7 +19,6 @@
 #include "retain/huge.h"
 #include "runs/region.h"
 #include "runs/runs_internal.h"
-#include "tables/classes.h"
 #include "tables/range.h"
 #include "tables/state.h"
 
@@ -49,11 +48,10 @@ HAK_INLINE void attach_front_locked(const struct hak_opened *o, bool huge) {
   if (front != 0) hak_runs_attach_locked(o->region, front, huge ? HAK_UNIT_DIRTY : HAK_UNIT_CLEAN);
 }
 
-size_t hak_runs_open_now_locked(uint32_t at, size_t units, unsigned c, struct hak_opened *out) {
+size_t hak_runs_open_now_locked(uint32_t at, size_t units, struct hak_opened *out) {
   uint32_t rest = at + (uint32_t)units, region = (rest - 1) / REGION_UNITS * REGION_UNITS;
   size_t left = region + REGION_UNITS - rest;
   if ((!HAK_SECURE && region < at) || left == 0 || g_runs.opening >= MOST) return 0;
-  if (g_class[c].bytes > hak_os_page_bytes()) return 0;
   if (!is_clean_locked(rest, left) || (HAK_SECURE && is_cut_before(region, at))) return 0;
   bool tabled = region < g_runs.used_end && !hak_region_is_huge(region), clean = true;
   if (!hak_huge_pays(tabled) || !hak_region_open(region, tabled)) return 0;

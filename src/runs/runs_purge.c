@@ -2,10 +2,9 @@
 /* runs_purge.c: releases free runs to the kernel.
  *
  * what      Dirty runs lose their pages, oldest first, whole huge pages before parts of them, and dirty stretches of
- *           pages, shortest first, in batches:
- *           detached from the queue or bin, purged without the lock, attached as clean runs or stretches. Clean runs
- *           are unmapped: beyond a share of the mapped memory, the longest first, after a trim or in a long idle phase;
- *           all of at least 1 MiB when the kernel has no more addresses.
+ *           pages, shortest first, in batches: detached from the queue or bin, purged without the lock, attached as
+ *           clean runs or stretches. Clean runs are unmapped: beyond a share of the mapped memory, the longest first,
+ *           after a trim or in a long idle phase; all of at least 1 MiB when the kernel has no more addresses.
  *
  *               queue: oldest ... ---detach up to 64---> [purge, one kernel call] ---attach---> clean
  *
@@ -33,7 +32,7 @@ enum {
 };
 
 struct batch {
-  size_t n, bytes;
+  size_t n;
   struct hak_extent extent[BATCH];
 };
 
@@ -42,7 +41,6 @@ static size_t length_bytes(uint32_t first) { return (size_t)hak_range_entry(firs
 static void detach_into_locked(struct batch *batch, uint32_t first, uint32_t at, size_t units) {
   hak_runs_detach_locked(first, at, units);
   batch->extent[batch->n++] = (struct hak_extent){hak_range_address(at), units << HAK_UNIT_SHIFT};
-  batch->bytes += units << HAK_UNIT_SHIFT;
 }
 
 /* The start of the huge page around `at`, if all of it lies in the run [first, end): it costs less to go as a whole. */
@@ -79,7 +77,6 @@ static bool detach_pages_into_locked(struct batch *batch, uint64_t most) {
   struct hak_extent x = hak_pages_detach_locked(most);
   if (x.bytes == 0) return false;
   batch->extent[batch->n++] = x;
-  batch->bytes += x.bytes;
   return true;
 }
 
@@ -117,7 +114,7 @@ static void take_stretches_locked(struct batch *batch, uint64_t keep) {
 /* Whole huge pages go before parts: one call frees 512 pages for the price of a few, and a part costs a split. Parts go
  * beyond `torn` bytes more than `keep`. */
 static void take_batch_locked(struct batch *batch, uint64_t keep, uint64_t torn) {
-  batch->n = batch->bytes = 0;
+  batch->n = 0;
   uint64_t parts = hak_min(take_whole_locked(batch, keep), torn);
   if (hak_less(hak_runs_dirty_bytes(), keep) > parts) take_stretches_locked(batch, keep + parts);
   if (hak_less(hak_runs_dirty_bytes(), keep) > torn) take_any_locked(batch, keep + torn / 2);

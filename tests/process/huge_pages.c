@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* huge_pages.c dense|sparse|buffers|arrays|lone: effect of huge pages on a heap [KiB].
+/* huge_pages.c dense|sparse|buffers|filled|arrays|lone: effect of huge pages on a heap [KiB].
  *   dense   64 MiB of blocks of 1,000 bytes, all written: how much of the heap's mappings lies in huge pages
  *   sparse  256 MiB of blocks of 64 KiB, one byte of each written: how much is resident
  *   buffers 128 MiB of blocks of 16 KiB, the same
+ *   filled  128 MiB of blocks of 16 KiB, all written: how much lies in huge pages
  *   arrays  after one like it was freed: 64 MiB of blocks of 8 MiB, all written: how much lies in huge pages
  *   lone    after a written one was freed: 240 MiB of blocks of 8 MiB, one byte of each written: how much is resident
  */
@@ -62,6 +63,8 @@ int main(int count, char **arguments) {
     printf("%" PRIu64 "\n", sum_of("AnonHugePages:", fill(DENSE_BLOCKS, DENSE_BLOCK, DENSE_BLOCK)));
   } else if (strcmp(what, "buffers") == 0) {
     printf("%" PRIu64 "\n", sum_of("Rss:", fill(BUFFERS, BUFFER, 1)));
+  } else if (strcmp(what, "filled") == 0) {
+    printf("%" PRIu64 "\n", sum_of("AnonHugePages:", fill(BUFFERS, BUFFER, BUFFER)));
   } else if (strcmp(what, "arrays") == 0) {
     free_a_written_array();
     printf("%" PRIu64 "\n", sum_of("AnonHugePages:", fill(ARRAYS, ARRAY, ARRAY)));
@@ -69,7 +72,7 @@ int main(int count, char **arguments) {
     free_a_written_array();
     printf("%" PRIu64 "\n", sum_of("Rss:", fill(LONE, ARRAY, 1)));
   } else {
-    work_expect(strcmp(what, "sparse") == 0, "usage: huge_pages dense|sparse|buffers|arrays|lone");
+    work_expect(strcmp(what, "sparse") == 0, "usage: huge_pages dense|sparse|buffers|filled|arrays|lone");
     printf("%" PRIu64 "\n", sum_of("Rss:", fill(SPARSE_BLOCKS, SPARSE_BLOCK, 1)));
   }
   return 0;

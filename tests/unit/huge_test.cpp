@@ -60,9 +60,9 @@ class Huge : public testing::Test {
   }
 
   /* A slab of a unit. If it begins a region, with the region's first touch; *huge: that fetched a huge page. */
-  static uint32_t take_one(bool *clean, unsigned c = 1, bool *huge = nullptr) {
+  static uint32_t take_one(bool *clean, bool *huge = nullptr) {
     hak_opened opened = {};
-    const uint32_t u = hak_runs_get(1, 1, HAK_UNIT_SLAB, c, clean, &opened);
+    const uint32_t u = hak_runs_get(1, 1, HAK_UNIT_SLAB, 1, clean, &opened);
     const bool fetched = opened.units != 0 && hak_runs_fetch_opened(&opened);
     if (huge != nullptr) *huge = fetched;
     return u;
@@ -106,7 +106,7 @@ TEST_F(Huge, WhereTheyAreCheapAGrowingProgramHasThem) {
 TEST_F(Huge, TheFirstTouchSaysThatTheSlabHasItsPages) {
   take(16 * kMiB / HAK_UNIT_BYTES);
   bool clean = true, huge = false;
-  while (pages() == 0) clean = true, take_one(&clean, 1, &huge);
+  while (pages() == 0) clean = true, take_one(&clean, &huge);
   EXPECT_TRUE(huge);
 }
 
@@ -399,12 +399,6 @@ TEST_F(Huge, TheNextSlabComesFromTheRest) {
   const uint32_t u = take(1);
   EXPECT_EQ(take(1), u + 1);
   EXPECT_EQ(pages(), before);
-}
-
-TEST_F(Huge, BlocksOfMoreThanAPageOpenNone) {
-  bool clean = false;
-  for (size_t i = 0; i < 64 * kMiB / HAK_UNIT_BYTES; i++) take_one(&clean, HAK_CLASS_4096 + 1);
-  EXPECT_EQ(pages() + refused(), 0u) << "they may never be filled";
 }
 
 TEST_F(Huge, AForkWhileRegionsAreOpened) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* slab_internal.c: blocks/slab.c and slab_purge.c with their internals exposed.
+/* slab_internal.c: blocks/slab.c, slab_written.c and slab_purge.c with their internals exposed.
  *
  * what      See internal.h. The predicate counts every bitmap, walks every list, and compares the results.
  * owner     g_slab, as in the module.
@@ -8,6 +8,7 @@
  */
 #include "blocks/slab.c"
 #include "blocks/slab_purge.c"
+#include "blocks/slab_written.c"
 
 #include <string.h>
 

@@ -25,8 +25,9 @@ def judge(
     minutes: Annotated[float, typer.Option(
         help="After these rounds, as long at most for more rounds of programs whose verdict is open.", metavar="M", min=0)] = 0,
     regime: Annotated[str, typer.Option(
-        help="Huge pages before each run: `ready` (freed a moment ago), `rested` (3 s of rest) or `asis`; or `counted`: "
-        "instructions and simulated misses of one run under cachegrind, a minute each.",
+        help="Huge pages before each run: `ready` (freed a moment ago), `rested` (3 s of rest), `always` (as ready, with the "
+        "system's mode at always meanwhile, for which you must be root) or `asis`; or `counted`: instructions and simulated "
+        "misses of one run under cachegrind, a minute each.",
         metavar="NAME")] = "ready",
     names: Annotated[Optional[str], typer.Option("--programs", help="Only these, with commas.", metavar="NAMES")] = None,
     config: Annotated[Optional[list[str]], typer.Option(

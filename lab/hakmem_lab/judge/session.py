@@ -23,6 +23,7 @@ from hakmem_lab.bench.progress import Progress
 from hakmem_lab.judge import rows as lines
 from hakmem_lab.judge import verdict
 from hakmem_lab.judge.measure import measure
+from hakmem_lab.judge.regimes import system_mode
 from hakmem_lab.judge.rows import Row, is_hakmem
 from hakmem_lab.pareto.configurations import Configuration
 from hakmem_lab.pareto.perform import Context
@@ -147,7 +148,7 @@ def measure_all(places: Places, order: Order) -> int:
         used, digest = measure(context, turn.program, turn.configuration, order.regime)
         return lines.row_of_run(turn.program.name, order.regime, turn.configuration, turn.round, used, digest)
 
-    with begun(places, order, order.timeout, measured) as session:
+    with system_mode(order.regime), begun(places, order, order.timeout, measured) as session:
         for number in range(1, order.rounds + 1):
             session.go_through(f"judge, {order.regime}, round {number}", turns(order, number), Budget())
         budget = Budget(order.minutes * 60)
