@@ -14,11 +14,12 @@
  */
 #include "blocks/slab_chance.h"
 #include "blocks/slab_internal.h"
-#include "blocks/slab_written.h"
 #include "retain/rent.h"
 #include "runs/runs.h"
 
 enum { EMPTY_KEPT = 1 };
+
+enum { NOTE_EACH = 4 }; /* slabs of may_be_buffers: a sample spans so many times HAK_SLAB_SAMPLES of them */
 
 /* Bounds of one fill: scattered free slots give fewer blocks, not a longer call. */
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
@@ -62,14 +63,26 @@ static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
 
 /* ---- opening and closing ---- */
 
+/* Blocks of more than a page may be buffers of which only the start is ever used: slab_written.h. */
+static bool may_be_buffers(unsigned c) { return g_class[c].bytes > hak_os_page_bytes(); }
+
+static void note_open_locked(struct hak_slab_class *k, const struct hak_unit *s) {
+  unsigned place = k->opens / NOTE_EACH % HAK_SLAB_SAMPLES;
+  if (k->opens % NOTE_EACH == 0) hak_store(&k->sample[place], hak_range_index(s));
+  k->opens++;
+  if (k->opens % (NOTE_EACH * HAK_SLAB_SAMPLES) == 0) hak_store(&k->is_new, true);
+}
+
 /* hak_unit.words makes a run a slab (rebuild_class tests the field): stored last when a slab opens, cleared first when
  * a slab closes. */
 static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c, struct hak_opened *opened) {
   const struct hak_class *class = &g_class[c];
   bool clean = k->units == 0; /* a class's first slab may stay nearly empty: no dirty run for it */
+  bool huge = !may_be_buffers(c) || hak_load(&k->is_written);
   uint64_t *bitmap;
-  struct hak_unit *s = hak_slab_set_up(c, &clean, opened, &bitmap);
+  struct hak_unit *s = hak_slab_set_up(c, &clean, huge ? opened : NULL, &bitmap);
   if (s == NULL) return NULL;
+  if (may_be_buffers(c)) note_open_locked(k, s);
   if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
   if (HAK_SECURE) hak_chance_stir();
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
@@ -202,7 +215,6 @@ static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *curren
     *current = hak_range_index(s);
     n += take_slots(s, end - n, want - n, &steps);
     if (s->free == 0) {
-      k->full = hak_range_index(s);
       hak_store(current, HAK_NO_UNIT); /* first: the repair after a fork takes the slab that a context names as owned */
       hak_store_release(&s->owned, 0);
     }
@@ -210,13 +222,8 @@ static size_t fill_locked(struct hak_slab_class *k, unsigned c, uint32_t *curren
   return n;
 }
 
-/* The slab in front of the region's rest was opened by this fill, and all blocks taken from it are still the fill's.
- * full: a slab whose blocks earlier fills took. */
-static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, uint32_t full, struct hak_opened *opened) {
-  if (g_class[c].bytes > hak_os_page_bytes() && !hak_slab_is_written(c, full)) {
-    hak_runs_close_opened(opened);
-    return;
-  }
+/* The slab in front of the region's rest was opened by this fill, and all blocks taken from it are still the fill's. */
+static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, const struct hak_opened *opened) {
   if (!hak_runs_fetch_opened(opened)) return;
   struct hak_unit *s = hak_range_entry(opened->rest - g_class[c].units);
   hak_slab_lock(k, c);
@@ -224,16 +231,22 @@ static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, uint
   hak_lock_drop(&k->lock);
 }
 
+/* No lock held. Two threads may do the same. */
+static HAK_NOINLINE void look_at_sample(struct hak_slab_class *k, unsigned c) {
+  hak_store(&k->is_new, false);
+  hak_store(&k->is_written, hak_slab_is_written(c, k->sample));
+}
+
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {
   struct hak_slab_class *k = hak_slab_of(c);
   struct hak_opened opened = {.units = 0};
   if (HAK_UNLIKELY(k == NULL) && (k = begin_class(c)) == NULL) return 0;
+  if (HAK_UNLIKELY(hak_load(&k->is_new))) look_at_sample(k, c);
   hak_slab_lock(k, c);
-  uint32_t full = k->full;
   size_t n = fill_locked(k, c, current, out + want, want, &opened);
   hak_store(&k->handed_out, k->handed_out + n);
   hak_lock_drop(&k->lock);
-  if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, full, &opened);
+  if (HAK_UNLIKELY(opened.units != 0)) fetch_region(k, c, &opened);
   if (n != 0 && n < want) __builtin_memmove(out, out + (want - n), n * sizeof *out);
   if (HAK_SECURE) hak_chance_shuffle(out, n, hak_slab_group(c, n));
   return n;

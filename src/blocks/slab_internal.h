@@ -9,8 +9,11 @@
 #ifndef HAK_BLOCKS_SLAB_INTERNAL_H
 #define HAK_BLOCKS_SLAB_INTERNAL_H
 
+#include <assert.h>
+
 #include "blocks/slab.h"
 #include "blocks/slab_use.h"
+#include "blocks/slab_written.h"
 #include "os/lock.h"
 #include "os/os.h"
 #include "retain/footprint.h"
@@ -27,11 +30,16 @@ struct hak_slab_class {
   uint32_t first[HAK_SLAB_BINS];
   uint32_t filled;  /* bit b: bin b is not empty */
   uint32_t empties; /* listed slabs whose slots are all free */
+  uint16_t opens;  /* slabs opened, modulo 2^16; it, the next two and the sample: only of blocks of more than a page */
+  bool is_new;     /* the whole sample: the next fill asks, when the blocks of this one are the program's */
+  bool is_written; /* hak_slab_is_written of the sample, when it was last asked */
   uint64_t handed_out; /* blocks */
   uint64_t seen_out;   /* handed_out at the last call of hak_slab_handed_out_grown */
   uint64_t units;
-  uint32_t full; /* the slab of which a fill last took the last slot, may be gone by now; 0: none */
+  uint32_t sample[HAK_SLAB_SAMPLES]; /* each fourth slab that was opened; may be gone by now */
 } __attribute__((aligned(128)));
+
+static_assert(sizeof(struct hak_slab_class) == 128, "a record of a class is one pair of cache lines");
 
 /* A piece of metadata per class, made at the first fill: the records of a small process share a page. */
 extern HAK_HIDDEN struct hak_slab_class *g_slab[HAK_CLASSES];

@@ -2,16 +2,18 @@
 /* slab_written.h: whether a program writes to all pages of its blocks.
  *
  * what      Blocks of more than a page may be buffers of which only the start is ever used: a huge page would make the
- *           rest resident. 16 pages of an earlier slab of the class tell:
+ *           rest resident. 16 pages of eight earlier slabs of the class tell:
  *
- *               slab    |W...|W...|W...|W...|    buffers: 4 of 16 pages have content
+ *               slab    |W...|W...|W...|W...|    buffers: a fourth of the pages has content
  *               slab    |WWWW|WWW.|WWWW|WWWW|    written
  *
  *           The kernel looks at the words, so memory that the program made unreadable is no fault. A page without
  *           content stays without.
  * locks     None, and none may be held: the bytes are the program's.
- * hot path  No: once for each region of 2 MiB that a slab of such blocks begins.
- * failure   False: no earlier slab, or a kernel or a sandbox without the call.
+ * hot path  No: once for each 32 slabs that are opened.
+ * failure   False: fewer slabs, a kernel without the call, or a sandbox, which may forbid the call to a program of one
+ *           thread. Where the program serves page faults by userfaultfd, the kernel's too, the call waits for the
+ *           program's server.
  * not here  What follows from it: blocks/slab.c.
  */
 #ifndef HAK_BLOCKS_SLAB_WRITTEN_H
@@ -20,8 +22,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* True if at least 14 of 16 pages of the slab of class c that begins at `unit` (0: none) have content. The slab may be
- * gone by now. */
-bool hak_slab_is_written(unsigned c, uint32_t unit);
+enum { HAK_SLAB_SAMPLES = 8 };
+
+/* True if at least 15 of 16 pages, two in each of the slabs of class c that begin at these units (0: none), have
+ * content. A slab that is gone by now counts as without. */
+bool hak_slab_is_written(unsigned c, const uint32_t unit[HAK_SLAB_SAMPLES]);
 
 #endif

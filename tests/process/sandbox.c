@@ -5,7 +5,7 @@
  *   threads   two threads exist before, and are sandboxed, too
  *   ends      as threads, and the threads end; libc's calls at a thread's end are allowed, too
  *   forked    as alone, and the child of a fork continues
- *   still     of one thread that may not move memory either (mremap), and has no block that grows
+ *   still     of one thread that may not wait (futex) nor move memory (mremap), and has no block that grows
  *   bare      threads existed before, the filter is set by a bare kernel call, and new threads start; libc's calls for
  *             new threads are allowed, too, and files may be opened
  *   strict    of one thread in seccomp's strict mode, where the processor's clock may not be read, with memory from
@@ -51,7 +51,8 @@ static struct sock_filter g_filter_of_threads[] = {
 
 static struct sock_filter g_filter_of_moves[] = {
     BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 0, 1),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mremap, 1, 0),
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_futex, 0, 1),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
     BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 };
@@ -87,10 +88,12 @@ static void stay_still(void) {
   static const struct sock_fprog program = PROGRAM(g_filter_of_moves);
   work_expect(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0, "no_new_privs");
   work_expect(syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0, "seccomp");
-  enum { BLOCKS = 1000 };
+  enum { BLOCKS = 6000 };
   static void *held[BLOCKS];
-  for (int i = 0; i < BLOCKS; i++) held[i] = memset(malloc(50000), 1, 50000);
+  for (int i = 0; i < BLOCKS; i++) held[i] = memset(malloc(16000), 1, 16000);
   for (int i = 0; i < BLOCKS; i++) free(held[i]);
+  for (int i = 0; i < BLOCKS / 6; i++) held[i] = memset(malloc(50000), 1, 50000);
+  for (int i = 0; i < BLOCKS / 6; i++) free(held[i]);
   for (int i = 0; i < 10; i++) free(memset(malloc(4 * MIB), 1, 4 * MIB));
   malloc_trim(0);
 }

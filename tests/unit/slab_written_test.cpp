@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
+#include <utility>
 #include <vector>
 
 #ifndef _Noreturn
@@ -24,6 +25,7 @@ extern "C" {
 #include "blocks/slab_written.h"
 #include "fake_os.h"
 #include "fake_runs.h"
+#include "os/allowed.h"
 #include "tables/classes.h"
 #include "tables/range.h"
 }
@@ -31,16 +33,32 @@ extern "C" {
 namespace {
 
 constexpr size_t kPage = 4096;
+constexpr unsigned kClass = HAK_CLASS_11264;
 
 class Written : public testing::Test {
  protected:
-  void SetUp() override { fake_span_start(); }
+  void SetUp() override {
+    fake_span_start();
+    hak_store(&g_allowed, true);
+  }
   void TearDown() override { EXPECT_STREQ(fake_span.wrong, nullptr); }
 
   std::vector<char *> fill(unsigned c, size_t want) {
     std::vector<char *> out(want);
     out.resize(hak_slab_fill(c, &current_, reinterpret_cast<void **>(out.data()), want));
     return out;
+  }
+
+  /* Eight full slabs, of which `share` quarters of each block are written. */
+  double sample(unsigned c, size_t share) {
+    current_ = HAK_NO_UNIT;
+    blocks_.clear();
+    for (uint32_t &unit : sample_) {
+      const std::vector<char *> some = fill(c, g_class[c].slots);
+      unit = unit_of(some[0]);
+      blocks_.insert(blocks_.end(), some.begin(), some.end());
+    }
+    return write(c, blocks_, share);
   }
 
   /* Writes `share` quarters of each block. Returns the share of the slab's pages that have content then. */
@@ -57,17 +75,16 @@ class Written : public testing::Test {
 
   static uint32_t unit_of(const char *p) { return hak_range_entry(static_cast<uint32_t>(hak_range_unit_of(p)))->head; }
 
-  uint32_t current_ = HAK_NO_UNIT;
+  uint32_t current_ = HAK_NO_UNIT, sample_[HAK_SLAB_SAMPLES] = {};
+  std::vector<char *> blocks_;
 };
 
 TEST_F(Written, WhereNearlyAllPagesHaveContent) {
   unsigned full = 0, partly = 0;
   for (unsigned c = HAK_CLASS_4096 + 1; c <= HAK_CLASS_32768; c++) {
     for (size_t share = 1; share <= 4; share++) {
-      current_ = HAK_NO_UNIT;
-      const std::vector<char *> blocks = fill(c, g_class[c].slots);
-      const double part = write(c, blocks, share);
-      const bool is = hak_slab_is_written(c, unit_of(blocks[0]));
+      const double part = sample(c, share);
+      const bool is = hak_slab_is_written(c, sample_);
       const bool all = share == 4, some = part < 0.8; /* pages with little content are found by chance */
       EXPECT_TRUE(is || !all) << g_class[c].bytes << " B, quarters " << share;
       EXPECT_FALSE(is && some) << g_class[c].bytes << " B, quarters " << share;
@@ -80,39 +97,49 @@ TEST_F(Written, WhereNearlyAllPagesHaveContent) {
 }
 
 TEST_F(Written, AFewNumbersInAPageAreContent) {
-  const unsigned c = HAK_CLASS_11264;
-  const std::vector<char *> blocks = fill(c, g_class[c].slots);
-  write(c, blocks, 4);
-  for (char *p : blocks) {
-    for (size_t at = 0; at < g_class[c].bytes; at++) p[at] = at % 112 < 24 ? 'x' : 0;
+  sample(kClass, 4);
+  for (char *p : blocks_) {
+    for (size_t at = 0; at < g_class[kClass].bytes; at++) p[at] = at % 112 < 24 ? 'x' : 0;
   }
-  EXPECT_TRUE(hak_slab_is_written(c, unit_of(blocks[0])));
+  EXPECT_TRUE(hak_slab_is_written(kClass, sample_));
 }
 
-TEST_F(Written, NotWhereItIsGoneOrUnreadable) {
-  const unsigned c = HAK_CLASS_16384;
-  const std::vector<char *> blocks = fill(c, g_class[c].slots);
-  const uint32_t unit = unit_of(blocks[0]);
-  EXPECT_FALSE(hak_slab_is_written(c, unit)) << "inaccessible";
-  write(c, blocks, 4);
-  EXPECT_TRUE(hak_slab_is_written(c, unit));
-  EXPECT_FALSE(hak_slab_is_written(c + 1, unit));
-  EXPECT_FALSE(hak_slab_is_written(c, unit + 1)) << "no slab begins there";
-  EXPECT_FALSE(hak_slab_is_written(c, 0));
+TEST_F(Written, OneSlabOfEightMayNotBeBare) {
+  sample(kClass, 4);
+  for (size_t i = 0; i < g_class[kClass].slots; i++) std::memset(blocks_[i], 0, g_class[kClass].bytes);
+  EXPECT_FALSE(hak_slab_is_written(kClass, sample_));
 }
 
-/* The slab that is looked at is full since an earlier fill: this fill's blocks have no content yet. */
-TEST_F(Written, ARegionIsFetchedAfterTheSlabBeforeWasWritten) {
-  const unsigned c = HAK_CLASS_16384;
+TEST_F(Written, NotWhereItIsGoneUnreadableOrForbidden) {
+  sample(kClass, 4);
+  EXPECT_TRUE(hak_slab_is_written(kClass, sample_));
+  EXPECT_FALSE(hak_slab_is_written(kClass + 1, sample_));
+  hak_store(&g_allowed, false);
+  EXPECT_FALSE(hak_slab_is_written(kClass, sample_)) << "a sandbox may end the process";
+  hak_store(&g_allowed, true);
+  const uint32_t unit = std::exchange(sample_[0], sample_[0] + 1);
+  EXPECT_FALSE(hak_slab_is_written(kClass, sample_)) << "no slab begins there";
+  sample_[0] = unit;
+  mprotect(hak_range_address(unit), g_class[kClass].units * HAK_UNIT_BYTES, PROT_NONE);
+  EXPECT_FALSE(hak_slab_is_written(kClass, sample_));
+}
+
+/* The slabs that are looked at were opened by earlier fills: the last fill's blocks have no content yet. */
+TEST_F(Written, RegionsAreFetchedWhileEarlierSlabsAreWritten) {
+  const size_t slots = g_class[kClass].slots;
   fake_span.opens = true;
-  std::vector<char *> blocks = fill(c, g_class[c].slots);
-  EXPECT_EQ(fake_span.closes, 1u) << "the class has no slab yet";
-  write(c, blocks, 4);
-  fill(c, g_class[c].slots);
+  for (unsigned n = 0; n < 32; n++) write(kClass, fill(kClass, slots), 4);
+  EXPECT_EQ(fake_span.fetches, 0u) << "32 slabs are looked at first";
+  for (unsigned n = 0; n < 32; n++) fill(kClass, slots);
+  EXPECT_EQ(fake_span.fetches, 32u);
+  for (unsigned n = 0; n < 32; n++) fill(kClass, slots);
+  EXPECT_EQ(fake_span.fetches, 32u) << "the 32 before have no content";
+}
+
+TEST_F(Written, BlocksOfAPageAreNotLookedAt) {
+  fake_span.opens = true;
+  fill(HAK_CLASS_4096, 1);
   EXPECT_EQ(fake_span.fetches, 1u);
-  fill(c, g_class[c].slots);
-  EXPECT_EQ(fake_span.closes, 2u) << "the one before is not written";
-  EXPECT_EQ(fill(HAK_CLASS_4096, 1).size(), 1u);
 }
 
 }  // namespace
