@@ -14,12 +14,13 @@
  */
 #include "blocks/slab_chance.h"
 #include "blocks/slab_internal.h"
+#include "retain/huge.h"
 #include "retain/rent.h"
 #include "runs/runs.h"
 
 enum { EMPTY_KEPT = 1 };
 
-enum { NOTE_EACH = 4 }; /* slabs of may_be_buffers: a sample spans so many times HAK_SLAB_SAMPLES of them */
+enum { NOTE_EACH = 4 }; /* slabs, of which one is noted: a sample is of so many times HAK_SLAB_SAMPLES */
 
 /* Bounds of one fill: scattered free slots give fewer blocks, not a longer call. */
 enum { FILL_STEPS = 64, WORD_STEPS = 1, SLAB_STEPS = 4 };
@@ -66,11 +67,15 @@ static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
 /* Blocks of more than a page may be buffers of which only the start is ever used: slab_written.h. */
 static bool may_be_buffers(unsigned c) { return g_class[c].bytes > hak_os_page_bytes(); }
 
-static void note_open_locked(struct hak_slab_class *k, const struct hak_unit *s) {
-  unsigned place = k->opens / NOTE_EACH % HAK_SLAB_SAMPLES;
-  if (k->opens % NOTE_EACH == 0) hak_store(&k->sample[place], hak_range_index(s));
+/* Which of four: by chance, as a program may take turns. */
+static unsigned turn_of(unsigned round) { return (uint32_t)(round * 0x9e3779b1u) >> 30; }
+
+static void note_open_locked(struct hak_slab_class *k, const struct hak_unit *s, bool clean) {
+  unsigned round = k->opens / NOTE_EACH;
+  if (k->opens % NOTE_EACH == turn_of(round)) hak_store(&k->sample[round % HAK_SLAB_SAMPLES], hak_range_index(s));
   k->opens++;
-  if (k->opens % (NOTE_EACH * HAK_SLAB_SAMPLES) == 0) hak_store(&k->is_new, true);
+  k->grew |= clean;
+  if (k->opens % (NOTE_EACH * HAK_SLAB_SAMPLES) == 0 && k->grew) hak_store(&k->is_new, true);
 }
 
 /* hak_unit.words makes a run a slab (rebuild_class tests the field): stored last when a slab opens, cleared first when
@@ -82,7 +87,7 @@ static struct hak_unit *open_slab_locked(struct hak_slab_class *k, unsigned c, s
   uint64_t *bitmap;
   struct hak_unit *s = hak_slab_set_up(c, &clean, huge ? opened : NULL, &bitmap);
   if (s == NULL) return NULL;
-  if (may_be_buffers(c)) note_open_locked(k, s);
+  if (may_be_buffers(c)) note_open_locked(k, s, clean);
   if (clean) hak_slab_empty_pages(s, hak_slab_all_pages(class));
   if (HAK_SECURE) hak_chance_stir();
   s->purged_at = (uint16_t)(hak_rent_tick() - HAK_TICKS_PER_SECOND);
@@ -103,6 +108,7 @@ static void close_slab_locked(struct hak_slab_class *k, struct hak_unit *s) {
   hak_range_set_class(u, class->units, 0);
   hak_slab_put_bitmap(s, bitmap, class);
   k->units -= class->units;
+  if (k->units == 0) hak_store(&k->is_written, false);
   hak_sub(&g_slabs.units, class->units);
   bool clean = s->empty == hak_slab_all_pages(class);
   if (s->empty != 0) hak_slab_use_pages(s, s->empty);
@@ -234,7 +240,8 @@ static HAK_NOINLINE void fetch_region(struct hak_slab_class *k, unsigned c, cons
 /* No lock held. Two threads may do the same. */
 static HAK_NOINLINE void look_at_sample(struct hak_slab_class *k, unsigned c) {
   hak_store(&k->is_new, false);
-  hak_store(&k->is_written, hak_slab_is_written(c, k->sample));
+  hak_store(&k->grew, false);
+  if (hak_huge_fit() && hak_huge_pays(false)) hak_store(&k->is_written, hak_slab_is_written(c, k->sample));
 }
 
 size_t hak_slab_fill(unsigned c, uint32_t *current, void **out, size_t want) {

@@ -30,13 +30,14 @@ struct hak_slab_class {
   uint32_t first[HAK_SLAB_BINS];
   uint32_t filled;  /* bit b: bin b is not empty */
   uint32_t empties; /* listed slabs whose slots are all free */
-  uint16_t opens;  /* slabs opened, modulo 2^16; it, the next two and the sample: only of blocks of more than a page */
-  bool is_new;     /* the whole sample: the next fill asks, when the blocks of this one are the program's */
-  bool is_written; /* hak_slab_is_written of the sample, when it was last asked */
+  uint8_t opens;   /* slabs opened, modulo 2^8; it, the next three and the sample: only of blocks of more than a page */
+  bool grew;       /* since the sample was last looked at a slab was opened in memory without pages */
+  bool is_new;     /* the whole sample: the next fill looks, when the blocks of this one are the program's */
+  bool is_written; /* hak_slab_is_written of the sample, when it was last looked at */
   uint64_t handed_out; /* blocks */
   uint64_t seen_out;   /* handed_out at the last call of hak_slab_handed_out_grown */
   uint64_t units;
-  uint32_t sample[HAK_SLAB_SAMPLES]; /* each fourth slab that was opened; may be gone by now */
+  uint32_t sample[HAK_SLAB_SAMPLES]; /* of each four slabs that were opened one; may be gone by now */
 } __attribute__((aligned(128)));
 
 static_assert(sizeof(struct hak_slab_class) == 128, "a record of a class is one pair of cache lines");

@@ -30,10 +30,16 @@
 #include <stdint.h>
 
 #include "os/os.h"
+#include "retain/footprint.h"
 #include "tables/settings.h"
 
 /* [bytes] in runs used, dirty or foreseen. Below, the rest of a region would be a large part of the program. */
 enum { HAK_HUGE_LEAST = 16 << 20 };
+
+/* True if the program is large enough. */
+static inline bool hak_huge_fit(void) {
+  return hak_load(&g_footprint.span) + hak_load(&g_footprint.foreseen) >= HAK_HUGE_LEAST;
+}
 
 /* True if a huge page for a region is worth fetching now. used: the region had pages since it was mapped. Lock: any. */
 bool hak_huge_pays(bool used);

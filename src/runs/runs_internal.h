@@ -201,8 +201,7 @@ static inline void hak_runs_use_clean_locked(uint32_t first, size_t units, size_
  * hak_runs_fetch_opened. Returns how many of the units, the last ones, lie in that region. */
 size_t hak_runs_open_now_locked(uint32_t at, size_t units, struct hak_opened *out);
 static inline size_t hak_runs_open_locked(uint32_t at, size_t units, struct hak_opened *out) {
-  bool large = HAK_UNLIKELY(hak_load(&g_footprint.span) + hak_load(&g_footprint.foreseen) >= HAK_HUGE_LEAST);
-  return large ? hak_runs_open_now_locked(at, units, out) : 0;
+  return HAK_UNLIKELY(hak_huge_fit()) ? hak_runs_open_now_locked(at, units, out) : 0;
 }
 
 

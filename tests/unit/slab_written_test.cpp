@@ -26,8 +26,10 @@ extern "C" {
 #include "fake_os.h"
 #include "fake_runs.h"
 #include "os/allowed.h"
+#include "retain/footprint.h"
 #include "tables/classes.h"
 #include "tables/range.h"
+#include "tables/settings.h"
 }
 
 namespace {
@@ -124,16 +126,65 @@ TEST_F(Written, NotWhereItIsGoneUnreadableOrForbidden) {
   EXPECT_FALSE(hak_slab_is_written(kClass, sample_));
 }
 
+/* Slabs in which regions may begin. */
+class WrittenRegions : public Written {
+ protected:
+  void SetUp() override {
+    Written::SetUp();
+    fake_span.opens = true;
+    hak_store(&g_settings.huge_pages, HAK_HUGE_AUTO);
+    hak_store(&g_settings.price, 400000);
+    hak_store(&g_footprint.span, 64 << 20);
+  }
+
+  /* 32 slabs. Returns how many regions they fetch. */
+  size_t grow(bool written) {
+    const size_t before = fake_span.fetches;
+    for (unsigned n = 0; n < 32; n++) {
+      const std::vector<char *> some = fill(kClass, g_class[kClass].slots);
+      if (written) write(kClass, some, 4);
+      blocks_.insert(blocks_.end(), some.begin(), some.end());
+    }
+    return fake_span.fetches - before;
+  }
+
+  void free_all() {
+    hak_fault fault = {HAK_ERROR_none, nullptr};
+    hak_slab_put(kClass, reinterpret_cast<void **>(blocks_.data()), blocks_.size(), HAK_SLAB_ALL, &fault);
+    hak_slab_trim();
+    blocks_.clear();
+  }
+};
+
 /* The slabs that are looked at were opened by earlier fills: the last fill's blocks have no content yet. */
-TEST_F(Written, RegionsAreFetchedWhileEarlierSlabsAreWritten) {
-  const size_t slots = g_class[kClass].slots;
-  fake_span.opens = true;
-  for (unsigned n = 0; n < 32; n++) write(kClass, fill(kClass, slots), 4);
-  EXPECT_EQ(fake_span.fetches, 0u) << "32 slabs are looked at first";
-  for (unsigned n = 0; n < 32; n++) fill(kClass, slots);
-  EXPECT_EQ(fake_span.fetches, 32u);
-  for (unsigned n = 0; n < 32; n++) fill(kClass, slots);
-  EXPECT_EQ(fake_span.fetches, 32u) << "the 32 before have no content";
+TEST_F(WrittenRegions, AreFetchedWhileEarlierSlabsAreWritten) {
+  EXPECT_EQ(grow(true), 0u) << "32 slabs are looked at first";
+  EXPECT_EQ(grow(false), 32u);
+  EXPECT_EQ(grow(true), 0u) << "the 32 before have no content";
+  EXPECT_EQ(grow(true), 32u);
+}
+
+TEST_F(WrittenRegions, NotInASmallProgram) {
+  hak_store(&g_footprint.span, 8 << 20);
+  grow(true);
+  EXPECT_EQ(grow(true), 0u);
+}
+
+TEST_F(WrittenRegions, WhatWasSeenGoesWithTheLastSlab) {
+  grow(true);
+  free_all();
+  EXPECT_EQ(grow(true), 0u);
+  EXPECT_EQ(grow(true), 32u);
+}
+
+/* A program that takes and frees the same memory does not pay for a look each time. */
+TEST_F(WrittenRegions, SlabsOfDirtyMemoryChangeNothing) {
+  grow(true);
+  EXPECT_EQ(grow(false), 32u);
+  fake_span.dirty = true;
+  grow(true);
+  EXPECT_EQ(grow(false), 0u) << "the first of these looked at what grew before, which has no content";
+  EXPECT_EQ(grow(true), 0u) << "none grew since";
 }
 
 TEST_F(Written, BlocksOfAPageAreNotLookedAt) {
