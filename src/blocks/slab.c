@@ -74,8 +74,8 @@ static void note_open_locked(struct hak_slab_class *k, const struct hak_unit *s,
   unsigned round = k->opens / NOTE_EACH;
   if (k->opens % NOTE_EACH == turn_of(round)) hak_store(&k->sample[round % HAK_SLAB_SAMPLES], hak_range_index(s));
   k->opens++;
-  k->grew |= clean;
-  if (k->opens % (NOTE_EACH * HAK_SLAB_SAMPLES) == 0 && k->grew) hak_store(&k->is_new, true);
+  if (clean) hak_store(&k->grew, true);
+  if (k->opens % (NOTE_EACH * HAK_SLAB_SAMPLES) == 0 && hak_load(&k->grew)) hak_store(&k->is_new, true);
 }
 
 /* hak_unit.words makes a run a slab (rebuild_class tests the field): stored last when a slab opens, cleared first when

@@ -10,7 +10,7 @@
  *           The kernel looks at the words, so memory that the program made unreadable is no fault. A page without
  *           content stays without.
  * locks     None, and none may be held: the bytes are the program's.
- * hot path  No: once for each 32 slabs that are opened.
+ * hot path  No: once for 32 slabs that are opened, if one of them in memory without pages.
  * failure   False: fewer slabs, a kernel without the call, or a sandbox, which may forbid the call to a program of one
  *           thread. Where the program serves page faults by userfaultfd, the kernel's too, the call waits for the
  *           program's server.
