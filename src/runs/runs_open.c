@@ -8,8 +8,8 @@
  *                             ^ advised   ^ touched: dirty; refused: purged, clean
  *
  *           In the secure flavour, where a slab begins anywhere in a region, the units in front of it go the same way.
- *           The rest stays for T (runs_internal.h) and then goes like any dirty run. Slabs of blocks that may be buffers
- *           ask for no region (blocks/slab_written.h).
+ *           The rest stays for T (runs_internal.h) and then goes like any dirty run. Slabs of blocks that may be
+ *           buffers ask for no region (blocks/slab_written.h).
  * owner     g_runs. A rest belongs to the thread that opened its region.
  * locks     g_runs.lock. No lock is held during the touch.
  * failure   A fork while another thread touches a region leaks the rest in the child.
