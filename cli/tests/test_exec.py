@@ -352,9 +352,10 @@ class Summary(Scratch):
         self.assertRegex(said, r"[45]\d\.\d MiB resident 0\.\d+ s before")
 
     def test_what_is_seen_is_the_program(self) -> None:
-        """Not the child before it executed the program: that is a small part of it."""
-        for _ in range(20):
-            found = re.search(r"([\d.]+) (\w+) resident 0", self.summary("sleep", "0.02").stderr)
+        """Not the child before it executed the program: that is a small part of it. On a crowded machine the loader takes a
+        part of 20 ms, and has little resident as well."""
+        for _ in range(10):
+            found = re.search(r"([\d.]+) (\w+) resident 0", self.summary("sleep", "0.1").stderr)
             assert found is not None
             self.assertTrue(found[2] == "MiB" or float(found[1]) > 500, found[0])
 
