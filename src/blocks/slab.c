@@ -67,7 +67,7 @@ static HAK_NOINLINE struct hak_slab_class *begin_class(unsigned c) {
 /* Blocks of more than a page may be buffers of which only the start is ever used: slab_written.h. */
 static bool may_be_buffers(unsigned c) { return g_class[c].bytes > hak_os_page_bytes(); }
 
-/* Which of four: by chance, as a program may take turns. */
+/* Which of four: scattered by a hash, as a program may take turns. */
 static unsigned turn_of(unsigned round) { return (uint32_t)(round * 0x9e3779b1u) >> 30; }
 
 static void note_open_locked(struct hak_slab_class *k, const struct hak_unit *s, bool clean) {
