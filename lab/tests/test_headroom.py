@@ -84,12 +84,18 @@ class Learnt(unittest.TestCase):
         mine = runs([2.0, 9.0, 0.5, 0.5, 0.5, 0.5, 0.5], 0)
         found = program(balanced=runs([1.0] * 7, 0), **{"learnt-balanced": mine, "huge": runs([0.5] * 7, 0)})
         line, *_ = learnt.lines_at("balanced", [found], {"p": headroom(found, "balanced")})
-        self.assertEqual(line[:8], ["p", "2.000", "0.500", "0.50, 0.50", "0.500", "+0.0", "huge 0.500", "1.00"])
+        self.assertEqual(line[:9], ["p", "2.000", "–", "0.500", "0.50, 0.50", "0.500", "+0.0", "huge 0.500", "1.00"])
+
+    def test_the_tenth_run(self) -> None:
+        mine = runs([1.0] * 9 + [0.25, 3.0], 0)
+        found = program(balanced=runs([1.0] * 9 + [0.5, 1.0], 0), **{"learnt-balanced": mine})
+        line, *_ = learnt.lines_at("balanced", [found], {"p": headroom(found, "balanced")})
+        self.assertEqual(line[2], "0.500")
 
     def test_no_share_of_no_headroom(self) -> None:
         found = program(balanced=runs([1.0] * 7, 0), **{"learnt-balanced": runs([0.9] * 7, 0)})
         line, *_ = learnt.lines_at("balanced", [found], {"p": headroom(found, "balanced")})
-        self.assertEqual(line[6:8], ["balanced 1.000", "–"])
+        self.assertEqual(line[7:9], ["balanced 1.000", "–"])
 
     def test_the_best_peer_is_chosen_on_other_rounds(self) -> None:
         """`lucky` was quick in round 1 alone."""
@@ -97,7 +103,7 @@ class Learnt(unittest.TestCase):
         found.runs["lucky"] = Runs({}, "lucky", dict(enumerate([2.0, 0.1, 2.0, 2.0])), dict.fromkeys(range(4), 0.0))
         found.runs["good"] = Runs({}, "good", dict(enumerate([0.9] * 4)), dict.fromkeys(range(4), 0.0))
         line, *_ = learnt.lines_at("balanced", [found], {"p": headroom(found, "balanced")})
-        self.assertEqual(line[8:], ["lucky", "0.400", "0.500"])
+        self.assertEqual(line[9:], ["lucky", "0.400", "0.500"])
 
     def test_peers_and_learners_are_no_settings(self) -> None:
         found = program(balanced=runs([1.0] * 4, 0), **{"with keep": runs([0.1] * 4, 0), "glibc": runs([0.1] * 4, 0)})

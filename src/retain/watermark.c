@@ -148,10 +148,10 @@ static uint64_t step_bytes(const struct hak_watermark *level, unsigned step) {
 
 enum { TIMES = 4 }; /* a step proves itself when it was taken again so often */
 
-/* True if the bytes taken again above `live`, at 2 us for a page of 4 KiB, would cost a fortieth of the row's time
+/* True if the bytes taken again above `live`, at 2 us for a page of 4 KiB, would cost a twentieth of the row's time
  * to fetch. Each step counts TIMES times at most. */
 static bool is_fast(const struct hak_watermark *level) {
-  enum { BYTES_PER_MS = 50 << 10, LEAST_MS = 100 };
+  enum { BYTES_PER_MS = 100 << 10, LEAST_MS = 100 };
   uint64_t sum = 0;
   for (unsigned step = step_of(level->live), last = step_of(level->most); step <= last; step++) {
     sum += hak_min(level->again[step], TIMES * step_bytes(level, step));

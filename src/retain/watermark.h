@@ -23,7 +23,7 @@
  *           were never taken again together. Above the bound, steps of levels count, four to a doubling, from the
  *           present level up: each must have been taken again in whole, four times in a row, without a pause of T, as
  *           this memory may stay for ever after the last of many rises. In a fast row half of a step, once, is enough:
- *           fetching the bytes taken again would cost a fortieth of the row's time.
+ *           fetching the bytes taken again would cost a twentieth of the row's time.
  *
  *               bytes |   /\/\/\/\         replaced blocks: rises here prove nothing below
  *                     |  /        \ 

@@ -285,22 +285,40 @@ TEST_F(Huge, WhereMostAreCheapTheyGoOn) {
 struct Chosen {
   double huge;      /* share of the regions */
   double regret_ms; /* beside the better choice for all of them */
+  std::string curve; /* of each kStep regions "huge ones, regret since the begin [us];", read by lab/huge_curves.py */
 };
 
-Chosen choose(uint64_t huge_ns, unsigned regions) {
-  constexpr uint64_t kSmallNs = 512000;
-  const uint64_t better = std::min(huge_ns, kSmallNs);
+constexpr unsigned kStep = 100;
+
+/* Of kStep regions: how many are huge. */
+unsigned choose_step() {
   static char page[4096];
   unsigned huge = 0;
-  fake_os.look_ns = huge_ns;
-  for (unsigned n = 0; n < regions; n++) {
+  for (unsigned n = 0; n < kStep; n++) {
     fake_os.now_ms++;
     if (!hak_huge_pays(false)) continue;
     hak_huge_touch(page, false);
     huge++;
   }
-  const uint64_t cost = huge * huge_ns + (regions - huge) * kSmallNs;
-  return {double(huge) / regions, double(cost - regions * better) / 1e6};
+  return huge;
+}
+
+Chosen choose(uint64_t huge_ns, unsigned regions) {
+  constexpr uint64_t kSmallNs = 512000;
+  const uint64_t better = std::min(huge_ns, kSmallNs);
+  unsigned huge = 0;
+  uint64_t regret = 0;
+  Chosen chosen = {0, 0, ""};
+  fake_os.look_ns = huge_ns;
+  for (unsigned n = 0; n < regions; n += kStep) {
+    const unsigned more = choose_step();
+    huge += more;
+    regret += more * huge_ns + (kStep - more) * kSmallNs - kStep * better;
+    chosen.curve += std::to_string(more) + "," + std::to_string(regret / 1000) + ";";
+  }
+  chosen.huge = double(huge) / regions;
+  chosen.regret_ms = double(regret) / 1e6;
+  return chosen;
 }
 
 /* What a learner of two arms is asked for, here by the account: the better one in four of five regions, also after the
@@ -311,8 +329,8 @@ TEST_F(Huge, TheBetterChoiceHasFourOfFiveRegionsAlsoWhenCostsChangeSides) {
   take(17 * kMiB / HAK_UNIT_BYTES);
   for (unsigned turn = 0; turn < 3; turn++) {
     const Chosen cheap = choose(kCheap, kRegions), dear = choose(kDear, kRegions);
-    RecordProperty("cheap", std::to_string(cheap.huge) + ", " + std::to_string(cheap.regret_ms) + " ms");
-    RecordProperty("dear", std::to_string(dear.huge) + ", " + std::to_string(dear.regret_ms) + " ms");
+    RecordProperty("cheap_" + std::to_string(turn), cheap.curve);
+    RecordProperty("dear_" + std::to_string(turn), dear.curve);
     EXPECT_GE(cheap.huge, 0.8) << turn;
     EXPECT_LE(dear.huge, 0.2) << turn;
     EXPECT_LE(std::max(cheap.regret_ms, dear.regret_ms), kMostRegretMs) << turn;

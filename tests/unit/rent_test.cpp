@@ -208,9 +208,9 @@ TEST_F(Rent, WithoutHelpFourRisesProveALevel) {
   EXPECT_EQ(hak_watermark_bounded(&level, 64 * kMiB, 16 * kMiB), 16 * kMiB) << "a pause of T begins anew";
 }
 
-/* Once is enough where fetching the bytes taken again would take a fortieth of the time. */
+/* Once is enough where fetching the bytes taken again would take a twentieth of the time. */
 TEST_F(Rent, WithoutHelpOneFastRiseProvesALevel) {
-  for (const uint64_t ms : {100, 3000, 4000}) {
+  for (const uint64_t ms : {100, 1500, 2000}) {
     hak_watermark level = {};
     hak_watermark_set_rent(&level, 8000);
     hak_watermark_note(&level, 160 * kMiB, 1000);
@@ -218,7 +218,7 @@ TEST_F(Rent, WithoutHelpOneFastRiseProvesALevel) {
     hak_watermark_note(&level, 160 * kMiB, 1000);
     hak_watermark_note(&level, 150 * kMiB, 1000 + ms);
     hak_watermark_note(&level, 0, 1000 + ms);
-    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), (ms <= 3000 ? 160 : 16) * kMiB) << ms << " ms";
+    EXPECT_EQ(hak_watermark_bounded(&level, 160 * kMiB, 16 * kMiB), (ms <= 1500 ? 160 : 16) * kMiB) << ms << " ms";
   }
 }
 
