@@ -2,7 +2,7 @@
 """Memory of redis while a child writes a snapshot and the server goes on writing, on HAKMEM and its peers.
 
     build/venv/bin/python lab/redis_snapshot.py                      # all that are installed, a minute each
-    build/venv/bin/python lab/redis_snapshot.py hakmem glibc         # these
+    build/venv/bin/python lab/redis_snapshot.py hakmem,glibc         # these
 
 Server and child are in a control group of their own. Its usage, less the page cache, counts what the kernel keeps of huge
 pages that were given back in part, too. Needs root and a memory controller (cgroup v1 or v2). Columns, MiB but for
@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
-from hakmem.process.peers import Allocator, find_allocators
+from hakmem.process.peers import Allocator, chosen, find_allocators
 from hakmem.process.places import find_library
 
 MIB = 1 << 20
@@ -124,19 +124,14 @@ def measure(allocator: Allocator) -> tuple[list[tuple[int, int]], bool]:
             server.process.wait()
 
 
-def main(names: list[str]) -> int:
+def main(names: str | None) -> int:
     found, missing = find_allocators(find_library(None, None), ())
-    known = [allocator.name for allocator in found]
-    if wrong := [name for name in names if name not in known]:
-        print(f"redis_snapshot: {wrong[0]}: not one of {', '.join(known)}", file=sys.stderr)
-        return 2
-    for reason in missing:
+    allocators = chosen(found, names)
+    for reason in [] if names else missing:
         print(f"redis_snapshot: not measured, because missing: {reason}", file=sys.stderr)
     print("| | set | most while saved | 30 s later | flushed | huge: set | saved | later | flushed | served |")
     print("|---|---:|---:|---:|---:|---:|---:|---:|---:|---|")
-    for allocator in found:
-        if names and allocator.name not in names:
-            continue
+    for allocator in allocators:
         states, served = measure(allocator)
         cells = [f"{usage / MIB:.0f}" for usage, _ in states] + [f"{huge / MIB:.0f}" for _, huge in states]
         print(f"| {allocator} | {' | '.join(cells)} | {'yes' if served else 'NO'} |", flush=True)
@@ -145,6 +140,6 @@ def main(names: list[str]) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else None))
     except (Refusal, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"redis_snapshot: {error}")

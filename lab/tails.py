@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
 """The time of single calls of malloc, with its first touch, and of free, on HAKMEM and its peers.
 
-    build/venv/bin/python lab/tails.py                   # five runs of each by turns, half a minute an allocator
-    build/venv/bin/python lab/tails.py hakmem glibc      # these
+    build/venv/bin/python lab/tails.py                   # five runs of each by turns, some seconds an allocator
+    build/venv/bin/python lab/tails.py hakmem,glibc      # these
 
 lab/tails.c, compiled here: three rounds of 400 MiB in blocks of 16 to 4,000 B, taken and freed in order. Columns, us: of each
-figure the median of the runs; the longest call from the least to the most of the runs. An allocator that did not serve
-the calls has no row.
+figure the median of the runs; the longest call from the least to the most of the runs. Where an
+allocator did not serve malloc the script ends without a table.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import tempfile
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
-from hakmem.process.peers import Allocator, find_allocators
+from hakmem.process.peers import Allocator, chosen, find_allocators
 from hakmem.process.places import find_library
 
 RUNS, NS_PER_US, NS_PER_MS = 5, 1000, 1_000_000
@@ -45,25 +45,22 @@ def cells(runs: list[Tail], kind: str) -> list[str]:
             f"{statistics.median(all_calls) / NS_PER_MS:,.0f}"]
 
 
-def main(names: list[str]) -> int:
+def main(names: str | None) -> int:
     found, missing = find_allocators(find_library(None, None), ())
-    known = [allocator.name for allocator in found]
-    if wrong := [name for name in names if name not in known]:
-        raise Refusal(f"{wrong[0]}: not one of {', '.join(known)}")
-    for reason in missing:
+    allocators = chosen(found, names)
+    for reason in [] if names else missing:
         print(f"tails: not measured, because missing: {reason}", file=sys.stderr)
-    chosen = [allocator for allocator in found if not names or allocator.name in names]
-    runs: dict[str, list[Tail]] = {allocator.name: [] for allocator in chosen}
+    runs: dict[str, list[Tail]] = {allocator.name: [] for allocator in allocators}
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "tails"
         subprocess.run(["cc", "-O2", "-o", program, Path(__file__).with_suffix(".c")], check=True)
         for number in range(RUNS):
-            for allocator in chosen if number % 2 == 0 else reversed(chosen):
+            for allocator in allocators if number % 2 == 0 else reversed(allocators):
                 runs[allocator.name].append(run(program, allocator))
     for kind in KINDS:
         print(f"| {kind} | p50 | p99.9 | p99.99 | longest | all, ms |")
         print("|---|---:|---:|---:|---:|---:|")
-        for allocator in chosen:
+        for allocator in allocators:
             print(f"| {allocator} | {' | '.join(cells(runs[allocator.name], kind))} |")
         print()
     return 0
@@ -71,6 +68,6 @@ def main(names: list[str]) -> int:
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else None))
     except (Refusal, OSError, subprocess.CalledProcessError) as error:
         sys.exit(f"tails: {error}")
