@@ -51,8 +51,12 @@ def sections(programs: list[Program], best: Best) -> Iterator[str]:
 
 # ---- at a price ----
 
-def least_cost(runs: Runs, ns: float, odd: bool) -> float | None:
-    return min((runs.cost(number, ns) for number in runs.cpu_s if (number % 2 == 1) == odd), default=None)
+def least_costs(program: Program, names: Iterable[str], ns: float, odd: bool) -> dict[str, float]:
+    """Of each, in the odd or even rounds that all of them have; empty: there are no such rounds."""
+    runs = {name: program.runs[name] for name in names}
+    shared = set.intersection(*(set(one.cpu_s) for one in runs.values())) if runs else set()
+    rounds = [number for number in shared if (number % 2 == 1) == odd]
+    return {name: min(one.cost(number, ns) for number in rounds) for name, one in runs.items()} if rounds else {}
 
 
 @dataclass(frozen=True)
@@ -90,18 +94,15 @@ def pair(program: Program, ours: str, theirs: str, since: int = 0, until: int = 
 
 
 def best_peer(program: Program, ns: float) -> str | None:
-    known = {name: least_cost(runs, ns, odd=True) for name, runs in program.runs.items() if runs.allocator != HAKMEM}
-    found = {name: cost for name, cost in known.items() if cost is not None}
-    return min(found, key=found.__getitem__, default=None)
+    """By the odd rounds."""
+    costs = least_costs(program, [name for name, runs in program.runs.items() if runs.allocator != HAKMEM], ns, odd=True)
+    return min(costs, key=costs.__getitem__, default=None)
 
 
 def beside(program: Program, name: str, peer: str | None, ns: float) -> float | None:
-    """Of the even rounds that both have, so that a least of many rounds meets no least of few."""
-    ours, theirs = program.runs.get(name), program.runs.get(peer) if peer else None
-    shared = [number for number in ours.cpu_s if number in theirs.cpu_s and number % 2 == 0] if ours and theirs else []
-    if not ours or not theirs or not shared:
-        return None
-    return min(ours.cost(number, ns) for number in shared) / min(theirs.cost(number, ns) for number in shared)
+    """In the even rounds."""
+    costs = least_costs(program, [name, peer], ns, odd=False) if peer and name in program.runs else {}
+    return costs[name] / costs[peer] if peer and costs else None
 
 
 def lines_at(price: str, programs: list[Program], best: Mapping[str, tuple[str, float] | None]) -> Iterator[Line]:

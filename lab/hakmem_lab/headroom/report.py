@@ -2,7 +2,7 @@
 """The tables of `hakmem-lab headroom report`, as Markdown.
 
     cost of a run      CPU time + price x memory above the live floor x seconds
-    cost of settings   least of the rounds
+    cost of settings   least of the rounds that all settings compared have: a least of many rounds meets no least of few
     best settings      those with the least cost in odd rounds; the ratio to the default's cost is of even rounds, so that
                        luck in the choice is not in the figure
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from hakmem.base.errors import Refusal
 from hakmem_lab.bench.statistics import geometric_mean
 from hakmem_lab.headroom import learnt
-from hakmem_lab.headroom.learnt import BOUND, NOTHING, least_cost
+from hakmem_lab.headroom.learnt import BOUND, NOTHING, least_costs
 from hakmem_lab.headroom.table import PRICES, SETTINGS
 from hakmem_lab.pareto.report import Line, table
 from hakmem_lab.pareto.rows import complete, read
@@ -44,8 +44,8 @@ def sections(programs: list[Program]) -> Iterator[str]:
 
 def best_of(program: Program, ns: float) -> str | None:
     """By the odd rounds."""
-    known = {name: least_cost(runs, ns, odd=True) for name, runs in program.runs.items() if name in SETTINGS}
-    costs = {name: cost for name, cost in known.items() if cost is not None}
+    settings = [name for name in program.runs if name in SETTINGS]
+    costs = least_costs(program, settings, ns, odd=True)
     return min(costs, key=costs.__getitem__, default=None)
 
 
@@ -55,8 +55,8 @@ def headroom(program: Program, price: str) -> tuple[str, float] | None:
     best = best_of(program, ns)
     if best is None or price not in program.runs:
         return None
-    ours, usual = (least_cost(program.runs[name], ns, odd=False) for name in (best, price))
-    return (best, ours / usual) if ours is not None and usual else None
+    costs = least_costs(program, [best, price], ns, odd=False)
+    return (best, costs[best] / costs[price]) if costs else None
 
 
 def ratio_lines(programs: list[Program]) -> Iterator[Line]:
@@ -79,7 +79,8 @@ def figure_lines(programs: list[Program]) -> Iterator[Line]:
 
 
 def figures(runs: Runs | None, usual: Runs) -> str:
-    if runs is None or not runs.cpu_s:
+    shared = runs.cpu_s.keys() & usual.cpu_s.keys() if runs else set()
+    if not runs or not shared:
         return NOTHING
-    cpu = min(runs.cpu_s.values()) / min(usual.cpu_s.values())
+    cpu = min(runs.cpu_s[number] for number in shared) / min(usual.cpu_s[number] for number in shared)
     return f"{cpu:.3f}; {runs.point.excess_mib_s:.3g}"
