@@ -13,7 +13,7 @@ from support import Scratch
 from hakmem.base.errors import Refusal
 from hakmem.process.peers import Allocator
 from hakmem_lab.headroom import learnt, table
-from hakmem_lab.headroom.report import best_of, headroom
+from hakmem_lab.headroom.report import best_of, figures, headroom
 from hakmem_lab.judge.table import chosen
 from hakmem_lab.pareto.verdict import Program, Runs
 
@@ -49,6 +49,12 @@ class Best(unittest.TestCase):
         found = program(balanced=runs([1.0, 0.9, 1.0], 5), tight=runs([1.0, 0.95, 1.0], 4))
         self.assertEqual(best_of(found, BALANCED_NS), "balanced")
         self.assertEqual(headroom(found, "balanced"), ("balanced", 1.0))
+
+    def test_a_least_of_many_rounds_meets_no_least_of_few(self) -> None:
+        """The default was quick in the rounds 4 and 5, which `huge` does not have."""
+        found = program(balanced=runs([1.0, 1.0, 1.0, 1.0, 0.5, 0.5], 0), huge=runs([0.8] * 4, 0))
+        self.assertEqual(headroom(found, "balanced"), ("huge", 0.8))
+        self.assertTrue(figures(found.runs["huge"], found.runs["balanced"]).startswith("0.800"))
 
     def test_no_figure_of_one_round(self) -> None:
         self.assertIsNone(headroom(program(balanced=runs([1.0], 0)), "balanced"))
