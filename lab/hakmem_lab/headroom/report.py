@@ -35,7 +35,7 @@ def report(file: Path) -> int:
 def sections(programs: list[Program]) -> Iterator[str]:
     yield "Cost of the best fixed settings, chosen on odd rounds ÷ the default's at that price, judged on even rounds.\n"
     yield table(["program", *(cell for price in PRICES for cell in (price, "÷ default"))], ratio_lines(programs))
-    yield "Each of the settings ÷ the default at `balanced`, all rounds: CPU time; memory above the floor x seconds.\n"
+    yield "Each of the settings: CPU time ÷ the default's at `balanced` in the rounds that both have; memory above the floor x seconds.\n"
     yield table(["program", *SETTINGS], figure_lines(programs))
     yield from learnt.sections(programs, {price: {one.name: headroom(one, price) for one in programs} for price in PRICES})
 
