@@ -5,7 +5,7 @@
  *           last unit, the tail, belongs to no block: the range grows from there.
  * owner     g_range.
  * locks     Lock: g_runs.lock held by all functions that write.
- * orders    `units` is stored with release, after the tables.
+ * orders    `units` is stored with release, after the place and the tables; a gap before the mapped end behind it.
  * hot path  No; the inline readers in range.h are.
  * failure   False, with no half-built state: the next attempt uses tables that grew before the range failed to grow.
  * not here  Free runs: runs/runs.h.
@@ -82,7 +82,7 @@ static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken)
   char *end = (char *)table + *mapped;
   bool longer = hak_os_map_at(end, more, taken) || (*mapped != 0 && !*taken && hak_os_extend(end, more));
   if (!longer) return false;
-  hak_store(mapped, *mapped + more);
+  hak_store_release(mapped, *mapped + more);
   if (hak_holds_all()) hak_os_populate(end, more, true);
   return true;
 }
@@ -115,7 +115,7 @@ static bool skip_in_table(uint32_t first, size_t want, bool *taken) {
   if (g_range_gaps.n == HAK_RANGE_GAPS) return *taken = false;
   if (from <= g_range.unit_mapped || !hak_os_map_at((char *)g_range.unit + from, bytes, taken)) return false;
   note_gap(g_range.unit_mapped, from);
-  hak_store(&g_range.unit_mapped, from + bytes);
+  hak_store_release(&g_range.unit_mapped, from + bytes);
   return true;
 }
 
@@ -146,7 +146,7 @@ static bool settle_range(void) {
       if (HAK_SECURE) hak_apart_guard_front(g_range.map);
       if (HAK_SECURE) hak_apart_guard_front(g_range.unit);
       hak_store(&g_range.base, base);
-      hak_store(&g_range.units, 1); /* unit 0 is always a hole */
+      hak_store_release(&g_range.units, 1); /* unit 0 is always a hole */
       return true;
     }
   }
@@ -226,17 +226,26 @@ void hak_range_set_class(uint32_t first, size_t units, unsigned c) {
   for (size_t i = 0; i < units; i++) hak_store_release(&g_range.map[first + i], (uint8_t)c);
 }
 
+/* The gaps of the unit table's first `end` bytes. A gap that was noted after `end` was read lies behind them. */
+static size_t gaps_below(size_t end) {
+  size_t n = hak_load_acquire(&g_range_gaps.n);
+  while (n != 0 && hak_load(&g_range_gaps.first[n - 1]) * sizeof(struct hak_unit) >= end) n--;
+  return n;
+}
+
 static size_t gap_bytes(size_t i) {
   return (size_t)(hak_load(&g_range_gaps.end[i]) - hak_load(&g_range_gaps.first[i])) * sizeof(struct hak_unit);
 }
 
 size_t hak_range_table_bytes(void) {
-  size_t bytes = hak_load(&g_range.map_mapped) + hak_load(&g_range.unit_mapped) + hak_load(&g_range.tail);
-  for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) bytes -= gap_bytes(i);
+  size_t end = hak_load_acquire(&g_range.unit_mapped);
+  size_t bytes = hak_load(&g_range.map_mapped) + end + hak_load(&g_range.tail);
+  for (size_t i = 0, n = gaps_below(end); i < n; i++) bytes -= gap_bytes(i);
   return HAK_SECURE ? bytes + hak_state_mapped() : bytes;
 }
 
 void hak_range_populate_tables(void) {
+  if (hak_load_acquire(&g_range.units) == 0) return; /* no place yet */
   hak_os_populate(g_range.map, hak_load(&g_range.map_mapped), true);
   if (hak_load_acquire(&g_range_gaps.n) == 0) hak_os_populate(g_range.unit, hak_load(&g_range.unit_mapped), true);
 }
@@ -246,10 +255,10 @@ static void add_units(struct hak_extents *list, size_t first, size_t end) {
 }
 
 static void add_tables(struct hak_extents *list) {
-  size_t from = 0, end = hak_load(&g_range.unit_mapped), unit = sizeof(struct hak_unit);
+  size_t from = 0, end = hak_load_acquire(&g_range.unit_mapped), unit = sizeof(struct hak_unit);
   if (HAK_SECURE) hak_state_extents(list);
   hak_extents_add(list, g_range.map, hak_load(&g_range.map_mapped), HAK_EXTENT_METADATA);
-  for (size_t i = 0, n = hak_load_acquire(&g_range_gaps.n); i < n; i++) {
+  for (size_t i = 0, n = gaps_below(end); i < n; i++) {
     hak_extents_add(list, (char *)g_range.unit + from, g_range_gaps.first[i] * unit - from, HAK_EXTENT_METADATA);
     from = g_range_gaps.end[i] * unit;
   }
@@ -258,6 +267,7 @@ static void add_tables(struct hak_extents *list) {
 
 void hak_range_extents(struct hak_extents *list) {
   size_t units = hak_load_acquire(&g_range.units), skips = hak_load_acquire(&g_skips.n), from = 1;
+  if (units == 0) return; /* no place yet */
   add_tables(list);
   for (size_t n = 0; n < skips && hak_load(&g_skips.end[n]) < units; n++) {
     add_units(list, from, hak_load(&g_skips.first[n]));

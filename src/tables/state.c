@@ -13,16 +13,17 @@ HAK_TABLE uintptr_t g_state_bias;
 
 enum { STEP = 64 << 10 };
 
-/* In bytes from the table's begin: the end of the mapped part, and how much below is not mapped. */
+/* In bytes from the table's begin: the end of the mapped part, and how much below is mapped. */
 static HAK_TABLE struct {
   char *at;
-  size_t end, skipped;
+  size_t end, mapped;
 } g_state;
 
 void hak_state_place(uintptr_t base, uint64_t room, uint64_t random) {
   uint64_t away = (random * 0x9e3779b97f4a7c15u >> 16) % (room / 8) & ~(uint64_t)(STEP - 1);
   g_state.at = (char *)(base + room / 2 + STEP + away);
-  g_state.end = g_state.skipped = 0;
+  hak_store(&g_state.end, 0);
+  hak_store(&g_state.mapped, 0);
   hak_store(&g_state_bias, (uintptr_t)g_state.at - (base >> HAK_STATE_SHIFT));
 }
 
@@ -34,8 +35,8 @@ bool hak_state_extend(size_t first, size_t want, bool *taken) {
   char *p = g_state.at + from;
   bool follows = from == g_state.end && from != 0;
   if (!hak_os_map_at(p, end - from, taken) && (*taken || !follows || !hak_os_extend(p, end - from))) return false;
-  g_state.skipped += from - g_state.end;
   hak_store(&g_state.end, end);
+  hak_store(&g_state.mapped, g_state.mapped + end - from);
   if (hak_holds_all()) hak_os_populate(p, end - from, true);
   return true;
 }
@@ -51,8 +52,9 @@ void hak_state_purge(const void *p, size_t bytes) {
   if (from < end) hak_os_purge((void *)from, end - from);
 }
 
-size_t hak_state_mapped(void) { return hak_load(&g_state.end) - g_state.skipped; }
+size_t hak_state_mapped(void) { return hak_load(&g_state.mapped); }
 
 void hak_state_extents(struct hak_extents *list) {
-  if (g_state.skipped == 0) hak_extents_add(list, g_state.at, hak_load(&g_state.end), HAK_EXTENT_METADATA);
+  size_t bytes = hak_load(&g_state.mapped);
+  if (bytes == hak_load(&g_state.end)) hak_extents_add(list, g_state.at, bytes, HAK_EXTENT_METADATA);
 }
