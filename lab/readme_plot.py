@@ -25,10 +25,10 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "lab/docs/report/data/judge"
 PLOT = ROOT / "docs/time-memory.svg"
 DRAWS = 4000
-NAMES = {"hakmem": "HAKMEM", "glibc": "glibc", "mimalloc": "mimalloc 3", "jemalloc": "jemalloc", "tcmalloc": "gperftools",
-         "snmalloc": "snmalloc", "rpmalloc": "rpmalloc", "tbbmalloc": "tbbmalloc", "google-tcmalloc": "Google's tcmalloc"}
-COLOURS = {"hakmem": "#d55e00", "glibc": "#7d8590", "mimalloc": "#0072b2", "jemalloc": "#009e73", "tcmalloc": "#cc79a7",
-           "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c", "tbbmalloc": "#6e40aa", "google-tcmalloc": "#b35900"}
+NAMES = {"hakmem": "HAKMEM", "glibc": "glibc", "glibc-huge": "glibc, hugetlb=1", "mimalloc": "mimalloc 3",
+         "jemalloc": "jemalloc", "tcmalloc": "gperftools", "snmalloc": "snmalloc", "rpmalloc": "rpmalloc", "tbbmalloc": "tbbmalloc", "google-tcmalloc": "Google's tcmalloc"}
+COLOURS = {"hakmem": "#d55e00", "glibc": "#7d8590", "glibc-huge": "#57606a", "mimalloc": "#0072b2",
+           "jemalloc": "#009e73", "tcmalloc": "#cc79a7", "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c", "tbbmalloc": "#6e40aa", "google-tcmalloc": "#b35900"}
 BASE = "glibc"
 BELOW = {"hakmem", "rpmalloc", "mimalloc", "tcmalloc"}  # names below their bars: others would meet
 SIDES = {"snmalloc": "right", "tbbmalloc": "right", "rpmalloc": "right", "jemalloc": "left", "tcmalloc": "left",

@@ -7,13 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
-from hakmem.process.peers import HAKMEM, chosen, find_allocators
+from hakmem.process.peers import GLIBC, HAKMEM, Allocator, chosen, find_allocators
 from hakmem.process.places import find_places
 from hakmem_lab.judge import table
 from hakmem_lab.judge.counted import count_all
 from hakmem_lab.judge.regimes import COUNTED, REGIMES
 from hakmem_lab.judge.session import Order, measure_all
 from hakmem_lab.pareto.configurations import Configuration, named, refuse_twins
+
+# Peers that take huge pages where a variable says so: the name of the column, the allocator, the variable.
+STEERED = (("glibc-huge", GLIBC, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),)
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     programs = table.installed(table.chosen(wishes.programs))
     if not programs:
         raise Refusal("none of these programs is installed")
-    configurations = [Configuration(one.name, one) for one in chosen(found, wishes.allocators)]
+    configurations = chosen(columns(found), wishes.allocators)
     hakmem = next((one for one in found if one.name == HAKMEM), None)
     if wishes.configs and hakmem is None:
         raise Refusal(f"--config needs {HAKMEM}: build it with `make`")
@@ -50,6 +53,12 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     order = Order(programs, configurations, wishes.regime, wishes.rounds, wishes.timeout, wishes.output,
                   wishes.minutes)
     return count_all(places, order) if counts else measure_all(places, order)
+
+
+def columns(found: list[Allocator]) -> list[Configuration]:
+    """Each allocator as it is, then those with a variable."""
+    steered = [Configuration(name, one, steered=variables) for name, of, variables in STEERED for one in found if one.name == of]
+    return [*(Configuration(one.name, one) for one in found), *steered]
 
 
 def show_list(names: str | None) -> int:

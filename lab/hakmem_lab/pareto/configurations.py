@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT OR Apache-2.0
-"""What a program runs on: an allocator, and for HAKMEM a set of settings."""
+"""What a program runs on: an allocator, for HAKMEM a set of settings, and for a peer variables that steer it."""
 
 from __future__ import annotations
 
@@ -27,14 +27,15 @@ class Configuration:
     name: str
     allocator: Allocator
     settings: dict[str, str] = field(default_factory=dict)
+    steered: dict[str, str] = field(default_factory=dict)
 
     @property
     def variables(self) -> dict[str, str]:
-        return {f"HAKMEM_{name.upper()}": value for name, value in self.settings.items()}
+        return {**{f"HAKMEM_{name.upper()}": value for name, value in self.settings.items()}, **self.steered}
 
     @property
     def settings_text(self) -> str:
-        return ",".join(f"{name}={value}" for name, value in sorted(self.settings.items()))
+        return ",".join(f"{name}={value}" for name, value in sorted({**self.settings, **self.steered}.items()))
 
 
 @cache
