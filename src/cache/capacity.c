@@ -66,13 +66,14 @@ static size_t small_most(unsigned c, bool grows) {
 }
 
 bool hak_capacity_allow_beyond(const struct hak_context *x, unsigned c, size_t bytes, bool may_share) {
-  size_t small_bytes = hak_capacity_is_small(c) ? x->small_bytes + bytes : 0, all_bytes = x->all_bytes + bytes;
-  size_t all_most = hak_setting(thread_cache_bytes);
-  if (all_bytes > all_most) all_bytes -= spare_of(x, hak_is_run_class(c) ? bytes : 0);
-  bool fits = small_bytes <= small_most(c, bytes != 0) && all_bytes <= all_most;
+  bool small = hak_capacity_is_small(c);
+  size_t small_bytes = small ? x->small_bytes + bytes : 0, small_limit = small ? small_most(c, bytes != 0) : 0;
+  size_t all_bytes = x->all_bytes + bytes, all_limit = hak_setting(thread_cache_bytes);
+  if (all_bytes > all_limit) all_bytes -= spare_of(x, hak_is_run_class(c) ? bytes : 0);
+  bool fits = small_bytes <= small_limit && all_bytes <= all_limit;
   if (fits || !may_share) return fits;
   size_t share = heap_share();
-  return small_bytes <= hak_max(small_most(c, bytes != 0), share / 2) && all_bytes <= hak_max(all_most, share);
+  return small_bytes <= hak_max(small_limit, share / 2) && all_bytes <= hak_max(all_limit, share);
 }
 
 unsigned hak_capacity_giver(const struct hak_context *x, unsigned c) {
