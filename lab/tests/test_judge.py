@@ -10,6 +10,7 @@ from contextlib import redirect_stdout, suppress
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
+from unittest import mock
 
 from laboratory import lab
 from support import Scratch
@@ -154,14 +155,15 @@ class Sessions(Scratch):
             pass
 
     def test_a_steered_peer_runs_with_its_variable(self) -> None:
-        """And no other does: the program fails without."""
+        """And no other does, not even where the caller has it: the program fails without."""
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         found, _ = find_allocators(None, [])
         both = chosen(columns([one for one in found if one.name == "glibc"]), None)
         self.assertEqual([one.name for one in both], ["glibc", "glibc-huge"])
         asks = replace(self.TINY, words=("/bin/sh", "-c", 'test "$GLIBC_TUNABLES" = glibc.malloc.hugetlb=1'))
         order = Order([asks], both, "asis", 1, 60, folder / "rows.csv")
-        self.assertEqual(measure_all(self.places, order), 1)
+        with mock.patch.dict("os.environ", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}):
+            self.assertEqual(measure_all(self.places, order), 1)
         (row,) = rows.read(order.output)
         self.assertEqual((row.configuration, row.allocator, row.settings),
                          ("glibc-huge", "glibc", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"))
@@ -192,7 +194,8 @@ class Sessions(Scratch):
 
     def test_the_command(self) -> None:
         self.assertEqual(lab("judge", "--list").returncode, 0)
-        for wrong in (("--programs", "xmlint"), ("--config", "a:prize=1"), ("--allocators", "none"), ("--regime", "cold")):
+        taken = ("--config", "glibc-huge:price=speed", "--allocators", "glibc")  # a name of a column, if of another call's
+        for wrong in (taken, ("--programs", "xmlint"), ("--config", "a:prize=1"), ("--allocators", "none"), ("--regime", "cold")):
             done = lab("judge", *wrong, "--output", "/no/such/folder/x.csv")
             self.assertEqual((done.returncode, done.stderr.count("\n")), (2, 1), done.stderr)
         self.assertEqual(lab("judge", "report", "/no/such.csv").returncode, 2)

@@ -44,15 +44,19 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     programs = table.installed(table.chosen(wishes.programs))
     if not programs:
         raise Refusal("none of these programs is installed")
-    configurations = chosen(columns(found), wishes.allocators)
+    order = Order(programs, chosen_columns(found, wishes, counts), wishes.regime, wishes.rounds, wishes.timeout,
+                  wishes.output, wishes.minutes)
+    return count_all(places, order) if counts else measure_all(places, order)
+
+
+def chosen_columns(found: list[Allocator], wishes: Wishes, counts: bool) -> list[Configuration]:
+    """A name means one thing in all rows of a file, whatever is left out of this call. Huge pages are not counted."""
     hakmem = next((one for one in found if one.name == HAKMEM), None)
     if wishes.configs and hakmem is None:
         raise Refusal(f"--config needs {HAKMEM}: build it with `make`")
-    configurations += [named(text, hakmem) for text in wishes.configs if hakmem]
-    refuse_twins(configurations)
-    order = Order(programs, configurations, wishes.regime, wishes.rounds, wishes.timeout, wishes.output,
-                  wishes.minutes)
-    return count_all(places, order) if counts else measure_all(places, order)
+    asked, every = [named(text, hakmem) for text in wishes.configs if hakmem], columns(found)
+    refuse_twins([*every, *asked])
+    return [*chosen(every if not counts else [one for one in every if not one.steered], wishes.allocators), *asked]
 
 
 def columns(found: list[Allocator]) -> list[Configuration]:

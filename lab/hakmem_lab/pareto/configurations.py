@@ -91,4 +91,4 @@ def refuse_twins(configurations: list[Configuration]) -> None:
     names = [one.name for one in configurations]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise Refusal(f"--config {twice}: there is one of that name already")
+        raise Refusal(f"{twice}: two columns would have this name; give one of them another by --config or --peer")

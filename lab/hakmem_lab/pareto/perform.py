@@ -24,7 +24,7 @@ from hakmem.base.errors import Refusal, TimedOut
 from hakmem.process import launch
 from hakmem.process.executable import executable_file
 from hakmem.process.launch import Figures, OpenStreams
-from hakmem.process.peers import Allocator, installed_library
+from hakmem.process.peers import Allocator, installed_library, steering_variables
 from hakmem.process.places import Places, find_tool
 from hakmem.process.preload import environment, preload_value
 from hakmem.process.proof import Record, read_records
@@ -37,7 +37,7 @@ from hakmem_lab.pareto.programs import Real, filled, settled
 
 NOBODY = 65534
 OF_NOBODY = ".nobody/"  # ends the name of a folder of policies for what runs as nobody: a policy is believed from its user
-STEERING = ("HAKMEM_", "LD_PRELOAD", "PG")
+FOREIGN = ("LD_PRELOAD", "PG")
 WHOLE, START, END, REST = "whole", "start", "end", "rest"
 PROOF, SAMPLES, REPORT, OUTPUT, ERRORS = "proof", "samples", "report", "output", "errors"
 POLL_SECONDS = 0.01
@@ -78,7 +78,9 @@ class Context:
 
 
 def plain_environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if not name.startswith(STEERING)}
+    """Without the caller's variables that steer an allocator: how it runs is the configuration's matter."""
+    steering = steering_variables(os.environ)
+    return {name: value for name, value in os.environ.items() if name not in steering and not name.startswith(FOREIGN)}
 
 
 def as_user(row: Real, words: list[str]) -> list[str]:
