@@ -9,6 +9,7 @@
 #include "entry/fast_path.h"
 #include "entry/heap.h"
 #include "os/image.h"
+#include "os/lock.h"
 #include "os/os.h"
 #include "retain/rent.h"
 #include "tables/meta.h"
@@ -19,6 +20,7 @@
 enum { THRESHOLD_LEAST = 256 << 10 }; /* [bytes] least value of the setting big_threshold */
 
 static struct {
+  struct hak_lock lock;
   uint64_t threshold; /* big_threshold before M_MMAP_MAX = 0; 0: blocks may be mapped */
 } g_mallopt;
 
@@ -53,6 +55,7 @@ static void populate_all(void) {
 bool hak_mallopt_trim_threshold(int value) {
   bool held = hak_holds_all();
   hak_store(&g_hold_floor, value < 0 ? UINT64_MAX : (uint64_t)value);
+  hak_fence(); /* a table that grows now is seen below, or its thread sees the floor */
   hak_heap_settings_changed();
   if (value < 0 && !held) populate_all();
   return true;
@@ -67,21 +70,24 @@ bool hak_mallopt_top_pad(int value) {
 /* As in glibc, a negative value is above any size. */
 bool hak_mallopt_mmap_threshold(int value) {
   uint64_t threshold = value < 0 ? INT64_MAX : hak_max((uint64_t)value, THRESHOLD_LEAST);
-  bool held = hak_load(&g_mallopt.threshold) != 0;
-  if (held) hak_store(&g_mallopt.threshold, threshold);
+  hak_lock_take(&g_mallopt.lock);
+  if (g_mallopt.threshold != 0) g_mallopt.threshold = threshold;
   else hak_setting_put(big_threshold, threshold);
+  hak_lock_drop(&g_mallopt.lock);
   return true;
 }
 
 bool hak_mallopt_mmap_max(int value) {
-  uint64_t before = hak_load(&g_mallopt.threshold);
+  hak_lock_take(&g_mallopt.lock);
+  uint64_t before = g_mallopt.threshold;
   if (value == 0 && before == 0) {
-    hak_store(&g_mallopt.threshold, hak_setting(big_threshold));
+    g_mallopt.threshold = hak_setting(big_threshold);
     hak_setting_put(big_threshold, INT64_MAX);
   }
   if (value != 0 && before != 0) {
     hak_setting_put(big_threshold, before);
-    hak_store(&g_mallopt.threshold, 0);
+    g_mallopt.threshold = 0;
   }
+  hak_lock_drop(&g_mallopt.lock);
   return true;
 }

@@ -12,7 +12,7 @@
  *
  *           With M_TRIM_THRESHOLD -1, tables are fetched ahead: existing tables, and a reserve.
  * owner     g_mallopt (in mallopt.c): the former big_threshold, while big_threshold is above all sizes.
- * locks     None: of two concurrent calls either wins.
+ * locks     g_mallopt.lock, around big_threshold and what it was; of two concurrent calls either wins.
  * failure   False: glibc refuses the value too.
  * not here  malloc_trim, which releases all free memory nonetheless; a failed allocation, which does so too.
  */

@@ -225,12 +225,15 @@ static bool read_locked(uint32_t label, uint32_t bin, struct hak_learnt *out) {
 
 unsigned hak_big_learnt(unsigned site, struct hak_learnt rows[HAK_LEADER_BINS + 1]) {
   unsigned n = 0;
-  uint64_t address = site != 0 ? hak_load(&g_site[site].address) : 0;
-  uint32_t depth = site != 0 ? hak_load(&g_site[site].depth) : 0, label = label_of_site(site);
-  if (g_learner == NULL || (site != 0 && address == 0)) return 0;
+  uint64_t address = site != 0 ? hak_load_acquire(&g_site[site].address) : 0;
+  uint32_t depth = site != 0 ? hak_load(&g_site[site].depth) : 0;
+  uint32_t label = site != 0 ? label_of(address, depth) : HAK_ANY;
+  if (site != 0 && address == 0) return 0;
   hak_big_lock();
-  if (site == 0 && read_locked(HAK_ANY, HAK_ANY, &rows[n])) n++;
-  for (uint32_t bin = 0; bin < HAK_LEADER_BINS; bin++) n += read_locked(label, bin, &rows[n]);
+  if (g_learner != NULL) {
+    if (site == 0 && read_locked(HAK_ANY, HAK_ANY, &rows[n])) n++;
+    for (uint32_t bin = 0; bin < HAK_LEADER_BINS; bin++) n += read_locked(label, bin, &rows[n]);
+  }
   hak_big_unlock();
   for (unsigned i = 0; i < n; i++) rows[i].address = address, rows[i].depth = depth;
   return n;

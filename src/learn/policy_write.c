@@ -118,6 +118,7 @@ static void put_sites_of(struct writer *w, const struct hak_loaded *module) {
   bool named = false;
   for (unsigned n = 1; n < hak_site_end() && w->lines < HAK_POLICY_LINES - HAK_LEADER_BINS - 2; n++) {
     unsigned rows = has(module, hak_load(&g_site[n].address)) ? hak_big_learnt(n, g_policy.row) : 0;
+    if (rows != 0 && !has(module, g_policy.row[0].address)) continue; /* another site's record since */
     if (rows != 0 && !named) put_module(w, module);
     named |= rows != 0;
     for (unsigned i = 0; i < rows; i++) put_site(w, &g_policy.row[i], module->base);

@@ -75,7 +75,7 @@ static void report_once(const struct hak_os_crash *crash) {
   enum { TRIES = 100, PAUSE_NS = 10000000 };
   uint64_t process = hak_os_process_id();
   if (hak_swap_acq_rel(&g_crash.begun, process) != process) {
-    g_crash_report(crash);
+    hak_load(&g_crash_report)(crash);
     hak_store_release(&g_crash.done, process);
   }
   struct timespec pause = {.tv_nsec = PAUSE_NS};
@@ -116,7 +116,7 @@ static void crashed(int number, siginfo_t *info, void *context) {
 
 bool hak_os_catch_crash(int number, void (*report)(const struct hak_os_crash *)) {
   enum hak_seal_state seal = hak_unseal();
-  if (seal != HAK_SEAL_SHUT) g_crash_report = report;
+  if (seal != HAK_SEAL_SHUT) hak_store(&g_crash_report, report);
   hak_reseal(seal);
   return install_handler(number, (void *)crashed, SA_SIGINFO);
 }

@@ -83,6 +83,7 @@ static bool extend_table(void *table, size_t *mapped, size_t bytes, bool *taken)
   bool longer = hak_os_map_at(end, more, taken) || (*mapped != 0 && !*taken && hak_os_extend(end, more));
   if (!longer) return false;
   hak_store_release(mapped, *mapped + more);
+  hak_fence();
   if (hak_holds_all()) hak_os_populate(end, more, true);
   return true;
 }
@@ -147,6 +148,8 @@ static bool settle_range(void) {
       if (HAK_SECURE) hak_apart_guard_front(g_range.unit);
       hak_store(&g_range.base, base);
       hak_store_release(&g_range.units, 1); /* unit 0 is always a hole */
+      hak_fence();
+      if (hak_holds_all()) hak_range_populate_tables(); /* asked for since, while there was no place */
       return true;
     }
   }
@@ -246,6 +249,7 @@ size_t hak_range_table_bytes(void) {
 
 void hak_range_populate_tables(void) {
   if (hak_load_acquire(&g_range.units) == 0) return; /* no place yet */
+  if (HAK_SECURE) hak_state_populate();
   hak_os_populate(g_range.map, hak_load(&g_range.map_mapped), true);
   if (hak_load_acquire(&g_range_gaps.n) == 0) hak_os_populate(g_range.unit, hak_load(&g_range.unit_mapped), true);
 }

@@ -35,7 +35,7 @@ static HAK_TABLE struct {
   uint16_t *index; /* NULL: no table yet */
 } g_sites;
 
-unsigned hak_site_end(void) { return hak_load(&g_sites.end); }
+unsigned hak_site_end(void) { return hak_load_acquire(&g_sites.end); }
 
 /* ---- finding ---- */
 
@@ -145,10 +145,29 @@ void hak_site_extents(struct hak_extents *list) {
 
 size_t hak_site_table_bytes(void) { return hak_load(&g_sites.index) != NULL ? site_table_bytes() : 0; }
 
+/* All but the address, each field by itself: readers without the lock look at records that change. */
+static void write_site(struct hak_site *to, const struct hak_site *from) {
+  hak_store(&to->depth, hak_load(&from->depth));
+  hak_store(&to->wide, hak_load(&from->wide));
+  hak_store(&to->used, hak_load(&from->used));
+  hak_store(&to->grows, hak_load(&from->grows));
+  hak_store(&to->keep, hak_load(&from->keep));
+  hak_store(&to->count, hak_load(&from->count));
+  hak_store(&to->bytes, hak_load(&from->bytes));
+  hak_store(&to->freed, hak_load(&from->freed));
+  hak_store(&to->freed_bytes, hak_load(&from->freed_bytes));
+  hak_store(&to->life_ms, hak_load(&from->life_ms));
+  hak_store(&to->gaps, hak_load(&from->gaps));
+  hak_store(&to->gap_ms, hak_load(&from->gap_ms));
+  hak_store(&to->hits, hak_load(&from->hits));
+  hak_store(&to->fetched, hak_load(&from->fetched));
+  hak_store(&to->scales, hak_load(&from->scales));
+}
+
 static bool map_sites_locked(void) {
   struct hak_site *table = hak_meta_map(site_table_bytes());
   if (table == NULL) return false;
-  *table = nobody;
+  write_site(table, &nobody);
   hak_store_release(&g_site_table, table);
   hak_store_release(&g_sites.index, (uint16_t *)(table + HAK_SITE_REST + 1));
   return true;
@@ -166,9 +185,9 @@ void hak_site_reserve(void) {
 /* Takes a free record; 0: no record. */
 static unsigned take_entry_locked(void) {
   if (g_sites.index == NULL && !map_sites_locked()) return 0;
-  if (g_sites.end == 0) hak_store(&g_sites.end, 1);
+  if (g_sites.end == 0) hak_store_release(&g_sites.end, 1);
   if (g_sites.end < HAK_SITES) {
-    hak_store(&g_sites.end, g_sites.end + 1);
+    hak_store_release(&g_sites.end, g_sites.end + 1);
     return g_sites.end - 1;
   }
   if (g_sites.free == 0 && search_is_due()) evict_site_locked();
@@ -180,10 +199,9 @@ static unsigned take_entry_locked(void) {
 static unsigned add_site_locked(uintptr_t address, uint32_t depth) {
   unsigned n = find_site(address, depth);
   if (n != 0 || (n = take_entry_locked()) == 0) return n;
-  struct hak_site *s = &g_site[n];
   unsigned all = depth != 0 ? find_site(address, 0) : 0;
-  *s = (struct hak_site){.depth = depth, .used = true, .keep = hak_load(&g_site[all].keep)};
-  hak_store_release(&s->address, address);
+  write_site(&g_site[n], &(struct hak_site){.depth = depth, .used = true, .keep = hak_load(&g_site[all].keep)});
+  hak_store_release(&g_site[n].address, address);
   enter_site_locked(n);
   note_depth_locked(all);
   return n;
@@ -278,11 +296,21 @@ static unsigned find_or_search(uintptr_t address) {
   return find_or_add(address, 0);
 }
 
-bool hak_site_set_keep(const void *address, unsigned keep) {
-  unsigned first = find_or_search((uintptr_t)address);
-  if (first == 0) return false;
-  for (unsigned n = 1; n < hak_site_end(); n++) {
-    if (hak_load(&g_site[n].address) == (uintptr_t)address) hak_store(&g_site[n].keep, (uint8_t)keep);
+/* The number of records: a depth that is added later has the keep time of the record of all depths. */
+static unsigned set_keep_locked(uintptr_t address, unsigned keep) {
+  unsigned set = 0;
+  for (unsigned n = 1; n < g_sites.end; n++) {
+    if (g_site[n].address != address) continue;
+    hak_store(&g_site[n].keep, (uint8_t)keep);
+    set++;
   }
-  return true;
+  return set;
+}
+
+bool hak_site_set_keep(const void *address, unsigned keep) {
+  if (find_or_search((uintptr_t)address) == 0) return false;
+  if (hak_lock_take(&g_sites.lock)) index_anew_locked();
+  unsigned set = set_keep_locked((uintptr_t)address, keep);
+  hak_lock_drop(&g_sites.lock);
+  return set != 0; /* 0: evicted since */
 }

@@ -12,7 +12,7 @@
  *           searched once per 768 calls only, so that no block pays for a search of its own.
  * owner     g_site. A live block holds its site's number and counts there at its free, so a site with live blocks is
  *           never evicted, nor is a site with a keep time from hak_site_set_keep.
- * locks     g_sites.lock, to add and to evict; no further lock is taken while the lock is held.
+ * locks     g_sites.lock, to add, to evict and to set a keep time; no further lock is taken while the lock is held.
  * orders    Numbers are found without a lock: a record is complete before its number is released into the index. Counts
  *           are relaxed. A thread that found a number just before its eviction counts once for the wrong site.
  * failure   No room, or no memory for the table: site 0, which stands for no site, and a count.
@@ -55,7 +55,7 @@ static_assert(sizeof(struct hak_site) <= 128, "HAK_SITES of them are less than a
 /* Records by number. Until the first site is added, a single record, and the table is not mapped: a garbage collector
  * scans a library's zero data, and collects later if that data is large. */
 extern HAK_HIDDEN struct hak_site *g_site_table;
-#define g_site HAK_PEEK(&g_site_table)
+#define g_site hak_load_acquire(&g_site_table)
 
 /* For hak_holds_all (hold.h): maps the table unless mapped, and populates its pages. */
 void hak_site_reserve(void);

@@ -36,7 +36,8 @@ bool hak_state_extend(size_t first, size_t want, bool *taken) {
   bool follows = from == g_state.end && from != 0;
   if (!hak_os_map_at(p, end - from, taken) && (*taken || !follows || !hak_os_extend(p, end - from))) return false;
   hak_store(&g_state.end, end);
-  hak_store(&g_state.mapped, g_state.mapped + end - from);
+  hak_store_release(&g_state.mapped, g_state.mapped + end - from);
+  hak_fence();
   if (hak_holds_all()) hak_os_populate(p, end - from, true);
   return true;
 }
@@ -54,7 +55,12 @@ void hak_state_purge(const void *p, size_t bytes) {
 
 size_t hak_state_mapped(void) { return hak_load(&g_state.mapped); }
 
+void hak_state_populate(void) {
+  size_t bytes = hak_load_acquire(&g_state.mapped);
+  if (bytes == hak_load(&g_state.end)) hak_os_populate(g_state.at, bytes, true);
+}
+
 void hak_state_extents(struct hak_extents *list) {
-  size_t bytes = hak_load(&g_state.mapped);
+  size_t bytes = hak_load_acquire(&g_state.mapped);
   if (bytes == hak_load(&g_state.end)) hak_extents_add(list, g_state.at, bytes, HAK_EXTENT_METADATA);
 }

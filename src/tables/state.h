@@ -58,6 +58,9 @@ void hak_state_open(uint32_t first, size_t units);
 /* Gives back the pages of the bytes of memory that no block lies in: they read as HAK_STATE_UNKNOWN. */
 void hak_state_purge(const void *p, size_t bytes);
 
+/* For hak_holds_all (hold.h): populates the table, unless the range skipped units. */
+void hak_state_populate(void);
+
 size_t hak_state_mapped(void);
 void hak_state_extents(struct hak_extents *list);
 

@@ -38,6 +38,7 @@ extern "C" {
 #include "blocks/slab.h"
 #include "cache/after_fork.h"
 #include "cache/registry.h"
+#include "entry/mallopt.h"
 #include "entry/thread.h"
 #include "os/fork.h"
 #include "os/lock.h"
@@ -271,6 +272,30 @@ TEST(Caretaker, AFloorIsKeptAtANewPeak) {
   }
   EXPECT_EQ(stats().big_cached, 4 * kMiB);
   for (void *p : live) hak_free(p);
+}
+
+/* Of two threads that forbid mapped blocks at once, neither takes the other's value for the threshold of before. */
+TEST(Mallopt, TheThresholdOfBeforeComesBack) {
+  hak_free(hak_malloc(1));
+  const uint64_t before = hak_setting(big_threshold);
+  std::atomic<int> round{0}, done{0};
+  auto forbids = [&round, &done] {
+    for (int n = 1; n <= 20000; n++) {
+      while (round.load() < n) std::this_thread::yield();
+      hak_mallopt_mmap_max(0);
+      done++;
+    }
+  };
+  std::thread a(forbids), b(forbids);
+  for (int n = 1; n <= 20000; n++) {
+    round = n;
+    while (done < 2 * n) std::this_thread::yield();
+    hak_mallopt_mmap_max(65536);
+    EXPECT_EQ(hak_setting(big_threshold), before) << n;
+    if (hak_setting(big_threshold) != before) hak_setting_put(big_threshold, before);
+  }
+  a.join();
+  b.join();
 }
 
 /* At price 0 free memory stays where it is, in the depot, too. */

@@ -159,6 +159,49 @@ TEST(Site, OneThatWasToldAKeepTimeStaysAndTellsItsDepths) {
   EXPECT_EQ(g_site[told].keep + g_site[deeper].keep, 0u);
 }
 
+/* Depths of a wrapper that is told a keep time meanwhile: no record is missed, not even one that is just being added. */
+TEST(Site, OneThatIsToldAKeepTimeBesideNewDepthsTellsAll) {
+  constexpr uintptr_t kDepths = 200;
+  for (uintptr_t round = 0; round < 30; round++) {
+    for (size_t bytes : {size_t{1} << 20, size_t{1} << 22, size_t{1} << 24}) numbers(at(round), deep(1), bytes, 30);
+    std::atomic<uintptr_t> depth{0};
+    std::thread keeper([&depth, round] {
+      while (depth.load(std::memory_order_relaxed) < 10 + round * 5) {}
+      hak_site_set_keep(at(round), 5);
+    });
+    for (uintptr_t n = 2; n < kDepths; n++) {
+      hak_site_of(at(round), deep(n));
+      depth.store(n, std::memory_order_relaxed);
+    }
+    keeper.join();
+    for (unsigned n = 1; n < hak_site_end(); n++) {
+      if (g_site[n].address == reinterpret_cast<uintptr_t>(at(round))) {
+        ASSERT_EQ(g_site[n].keep, 5u) << round << ": " << n << " of depth " << g_site[n].depth;
+      }
+    }
+  }
+}
+
+/* Under ThreadSanitizer a read of a record that is being written fails: the relaxed flag orders nothing. */
+TEST(Site, ReadersBesideTheFirstAndBesideEviction) {
+  std::atomic<bool> begun{false}, stop{false};
+  std::thread reader([&begun, &stop] {
+    for (; !stop.load(std::memory_order_relaxed); begun.store(true, std::memory_order_relaxed)) {
+      hak_site_taken(0, 4096);
+      hak_site_lasts(0);
+      for (unsigned n = 0; n < hak_site_end(); n++) {
+        EXPECT_EQ(hak_load_acquire(&g_site[n].address) >> 48, 0u);
+        EXPECT_LE(hak_load(&g_site[n].count), uint64_t{1} << 40);
+        EXPECT_LE(hak_load(&g_site[n].depth), uint32_t{1} << 20);
+      }
+    }
+  });
+  while (!begun.load(std::memory_order_relaxed)) std::this_thread::yield();
+  for (uintptr_t n = 1; n < 3 * HAK_SITES; n++) use(hak_site_of(at(n), deep(1)), 4096, 1);
+  stop.store(true, std::memory_order_relaxed);
+  reader.join();
+}
+
 TEST(Site, WhoIsToldAKeepTimeGetsARecordWhileThereIsAnIdleOne) {
   for (uintptr_t n = 1; n < HAK_SITES; n++) ASSERT_TRUE(hak_site_set_keep(at(n), 5)) << n;
   EXPECT_FALSE(hak_site_set_keep(at(HAK_SITES), 5)) << "all were told one";
