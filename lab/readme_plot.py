@@ -25,14 +25,17 @@ ROOT = Path(__file__).resolve().parents[1]
 ROWS = ROOT / "lab/docs/report/data/judge"
 PLOT = ROOT / "docs/time-memory.svg"
 DRAWS = 4000
-NAMES = {"hakmem": "HAKMEM", "glibc": "glibc", "glibc-huge": "glibc, hugetlb=1", "mimalloc": "mimalloc 3",
-         "jemalloc": "jemalloc", "tcmalloc": "gperftools", "snmalloc": "snmalloc", "rpmalloc": "rpmalloc", "tbbmalloc": "tbbmalloc", "google-tcmalloc": "Google's tcmalloc"}
+NAMES = {"hakmem": "HAKMEM", "glibc": "glibc", "glibc-huge": "glibc, huge", "mimalloc": "mimalloc 3",
+         "jemalloc": "jemalloc", "tcmalloc": "gperftools", "snmalloc": "snmalloc", "rpmalloc": "rpmalloc",
+         "tbbmalloc": "tbbmalloc", "google-tcmalloc": "Google's tcmalloc"}
 COLOURS = {"hakmem": "#d55e00", "glibc": "#7d8590", "glibc-huge": "#57606a", "mimalloc": "#0072b2",
-           "jemalloc": "#009e73", "tcmalloc": "#cc79a7", "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c", "tbbmalloc": "#6e40aa", "google-tcmalloc": "#b35900"}
+           "jemalloc": "#009e73", "tcmalloc": "#cc79a7", "snmalloc": "#56b4e9", "rpmalloc": "#8c8a2c",
+           "tbbmalloc": "#6e40aa", "google-tcmalloc": "#b35900"}
 BASE = "glibc"
 BELOW = {"hakmem", "rpmalloc", "mimalloc", "tcmalloc"}  # names below their bars: others would meet
-SIDES = {"snmalloc": "right", "tbbmalloc": "right", "rpmalloc": "right", "jemalloc": "left", "tcmalloc": "left",
-         "google-tcmalloc": "left"}
+LIFTED = {"snmalloc": 10}  # [points] above its bar
+SIDES = {"glibc-huge": "right", "snmalloc": "right", "tbbmalloc": "right", "rpmalloc": "right", "jemalloc": "left",
+         "tcmalloc": "left", "google-tcmalloc": "left"}
 
 
 def runs_in(regime: str) -> verdict.Runs:
@@ -66,7 +69,7 @@ def draw(figures: dict[str, np.ndarray]) -> None:
         axes.errorbar(mean[1], mean[0], xerr=bars[:, 1:2], yerr=bars[:, 0:1], fmt="o", color=COLOURS[name], capsize=2,
                       markersize=9 if name == "hakmem" else 6, elinewidth=1)
         under = name in BELOW
-        axes.annotate(NAMES[name], (mean[1], low[0] if under else high[0]), xytext=(0, -13 if under else 4),
+        axes.annotate(NAMES[name], (mean[1], low[0] if under else high[0]), xytext=(0, -13 if under else 4 + LIFTED.get(name, 0)),
                       ha=SIDES.get(name, "center"),
                       textcoords="offset points", color=COLOURS[name], weight="bold" if name == "hakmem" else "normal")
     axes.set(xlabel="peak memory ÷ glibc's", ylabel="CPU time ÷ glibc's", xlim=(0.93, 1.36), ylim=(0.62, 1.04))

@@ -67,10 +67,16 @@ bool hak_mallopt_top_pad(int value) {
   return true;
 }
 
+/* In a fork's child another thread's call may be half done: it counts as not begun where blocks may not be mapped. */
+static void lock_threshold(void) {
+  bool left_behind = hak_lock_take(&g_mallopt.lock);
+  if (left_behind && g_mallopt.threshold != 0) hak_setting_put(big_threshold, INT64_MAX);
+}
+
 /* As in glibc, a negative value is above any size. */
 bool hak_mallopt_mmap_threshold(int value) {
   uint64_t threshold = value < 0 ? INT64_MAX : hak_max((uint64_t)value, THRESHOLD_LEAST);
-  hak_lock_take(&g_mallopt.lock);
+  lock_threshold();
   if (g_mallopt.threshold != 0) g_mallopt.threshold = threshold;
   else hak_setting_put(big_threshold, threshold);
   hak_lock_drop(&g_mallopt.lock);
@@ -78,7 +84,7 @@ bool hak_mallopt_mmap_threshold(int value) {
 }
 
 bool hak_mallopt_mmap_max(int value) {
-  hak_lock_take(&g_mallopt.lock);
+  lock_threshold();
   uint64_t before = g_mallopt.threshold;
   if (value == 0 && before == 0) {
     g_mallopt.threshold = hak_setting(big_threshold);
