@@ -24,7 +24,6 @@ enum {
   LEAST_US = 500,   /* paid: less is not worth a change, */
   LEAST_PART = 100, /* nor is less than 1 / LEAST_PART of a run's time: where blocks lie changes, and is worth more */
   LEAST_MS = 100, LONGEST_MS = 60000, /* of the time to keep */
-  LARGE_KIB = 16 << 10, /* a run with a larger heap takes huge pages from the start */
   LOOK_NS = 50000,  /* a look takes at most so long, and a page's cost for each page given back, unless interrupted */
   MARGIN_PART = 4,  /* 3/4 of what was paid must be more than keeping would have cost */
   DOUBT = 4,        /* what keeping costs counts so much more after a run that grew by it */
@@ -77,7 +76,7 @@ void hak_past_begin(const struct hak_past *before, bool acts, bool always) {
   g_past.since_ns = now_ms * MS_NS;
   g_past.keeps = acts && pays(before) && (always || before->runs % AGAIN != AGAIN - 1);
   if (g_past.keeps) keep(before, now_ms);
-  bool large = acts && before->peak_kib >= LARGE_KIB;
+  bool large = acts && before->peak_kib >= HAK_HUGE_LEAST >> KIB_SHIFT;
   if (large) hak_store(&g_footprint.foreseen, HAK_HUGE_LEAST - hak_os_huge_bytes());
   hak_store_release(&g_past.begun, true);
 }

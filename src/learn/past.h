@@ -16,7 +16,7 @@
  *                                        as long as a run lives and a minute at most, and of each kind of memory 5/4 of
  *                                        the peak at most. Beyond these the price rules, and what the next run measures
  *                                        counts alone: it may be of another script
- *               peak >= 16 MiB           the next run takes huge pages from the start, at a lean price, too
+ *               peak >= HAK_HUGE_LEAST   the next run takes huge pages from the start, at a lean price, too
  *                                        (retain/huge.h still times them)
  *
  *           Both sides are known after one run, so no arm is tried. A run that keeps knows neither side: each AGAIN-th

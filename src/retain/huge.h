@@ -33,9 +33,8 @@
 #include "retain/footprint.h"
 #include "tables/settings.h"
 
-/* [bytes] in runs used, dirty or foreseen. Below, the rest of a region would be a large part of the program, and a
- * processor finds the program's pages without a walk of page tables: its second buffer has 1,500 to 2,000 entries. */
-enum { HAK_HUGE_LEAST = 8 << 20 };
+/* [bytes] in runs used, dirty or foreseen. Below, the rest of a region would be a large part of the program. */
+enum { HAK_HUGE_LEAST = 16 << 20 };
 
 /* True if the program is large enough. */
 static inline bool hak_huge_fit(void) {

@@ -164,7 +164,7 @@ TEST_F(WrittenRegions, AreFetchedWhileEarlierSlabsAreWritten) {
 }
 
 TEST_F(WrittenRegions, NotInASmallProgram) {
-  hak_store(&g_footprint.span, 6 << 20);
+  hak_store(&g_footprint.span, 8 << 20);
   grow(true);
   EXPECT_EQ(grow(true), 0u);
 }
