@@ -276,14 +276,12 @@ TEST(Caretaker, AFloorIsKeptAtANewPeak) {
 
 /* Of two threads that forbid mapped blocks at once, neither takes the other's value for the threshold of before. */
 TEST(Mallopt, TheThresholdOfBeforeComesBack) {
-  hak_free(hak_malloc(1));
   const uint64_t before = hak_setting(big_threshold);
   std::atomic<int> round{0}, done{0};
   auto forbids = [&round, &done] {
-    for (int n = 1; n <= 20000; n++) {
+    for (int n = 1; n <= 20000; done++, n++) {
       while (round.load() < n) std::this_thread::yield();
       hak_mallopt_mmap_max(0);
-      done++;
     }
   };
   std::thread a(forbids), b(forbids);
@@ -292,10 +290,8 @@ TEST(Mallopt, TheThresholdOfBeforeComesBack) {
     while (done < 2 * n) std::this_thread::yield();
     hak_mallopt_mmap_max(65536);
     EXPECT_EQ(hak_setting(big_threshold), before) << n;
-    if (hak_setting(big_threshold) != before) hak_setting_put(big_threshold, before);
   }
-  a.join();
-  b.join();
+  a.join(), b.join();
 }
 
 /* At price 0 free memory stays where it is, in the depot, too. */
