@@ -16,12 +16,12 @@ from laboratory import lab
 from support import Scratch
 
 from hakmem.base.errors import Refusal, Stopped
-from hakmem.process.peers import Allocator, chosen, find_allocators
+from hakmem.process.peers import Allocator, find_allocators
 from hakmem_lab.judge import rows, table, verdict
 from hakmem_lab.judge.report import report
 from hakmem_lab.judge.rows import Row
 from hakmem_lab.judge.counted import count_all
-from hakmem_lab.judge.order import columns
+from hakmem_lab.judge.order import Wishes, columns
 from hakmem_lab.judge.regimes import system_mode
 from hakmem_lab.judge.session import Order, finalists, measure_all, turns
 from hakmem_lab.pareto.configurations import Configuration
@@ -158,15 +158,16 @@ class Sessions(Scratch):
         """And no other does, not even where the caller has it: the program fails without."""
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
         found, _ = find_allocators(None, [])
-        both = chosen(columns([one for one in found if one.name == "glibc"]), None)
+        wishes = Wishes(1, 1, "asis", None, [], "glibc,glibc-huge", [], folder / "rows.csv", 60)
+        both = columns(found, wishes, counts=False)
         self.assertEqual([one.name for one in both], ["glibc", "glibc-huge"])
         asks = replace(self.TINY, words=("/bin/sh", "-c", 'test "$GLIBC_TUNABLES" = glibc.malloc.hugetlb=1'))
-        order = Order([asks], both, "asis", 1, 60, folder / "rows.csv")
+        order = Order([asks], both, "asis", 1, 60, wishes.output)
         with mock.patch.dict("os.environ", {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}):
             self.assertEqual(measure_all(self.places, order), 1)
         (row,) = rows.read(order.output)
         self.assertEqual((row.configuration, row.allocator, row.settings),
-                         ("glibc-huge", "glibc", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"))
+                         ("glibc-huge", "glibc-huge", "GLIBC_TUNABLES=glibc.malloc.hugetlb=1"))
 
     def test_another_allocator_has_no_row(self) -> None:
         folder = Path(self.enterContext(tempfile.TemporaryDirectory()))

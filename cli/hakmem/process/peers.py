@@ -12,7 +12,6 @@ from functools import cache
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
-from typing import Protocol, TypeVar
 
 from hakmem.base.errors import Refusal
 from hakmem.process.places import candidate_roots
@@ -190,24 +189,16 @@ def rebuilt_meanwhile(allocators: Iterable[Allocator]) -> list[str]:
     return [a.name for a in allocators if a.so_file and not (a.so_file.is_file() and hash_of(a.so_file) == a.sha256)]
 
 
-class Column(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-AnyColumn = TypeVar("AnyColumn", bound=Column)
-
-
-def chosen(columns: list[AnyColumn], names: str | None) -> list[AnyColumn]:
+def chosen(allocators: list[Allocator], names: str | None) -> list[Allocator]:
     """--allocators a,b: those, in the order they were found in."""
     if names is None:
-        return columns
+        return allocators
     wanted = [name.strip() for name in names.split(",")]
-    unknown = [name for name in wanted if name not in {one.name for one in columns}]
+    unknown = [name for name in wanted if name not in {one.name for one in allocators}]
     if unknown:
-        there = ", ".join(one.name for one in columns)
+        there = ", ".join(one.name for one in allocators)
         raise Refusal(f"--allocators {', '.join(unknown)}: not among those found ({there})")
-    return [one for one in columns if one.name in wanted]
+    return [one for one in allocators if one.name in wanted]
 
 
 def steering_variables(environ: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
@@ -15,8 +15,9 @@ from hakmem_lab.judge.regimes import COUNTED, REGIMES
 from hakmem_lab.judge.session import Order, measure_all
 from hakmem_lab.pareto.configurations import Configuration, named, refuse_twins
 
-# Peers that take huge pages where a variable says so: the name of the column, the allocator, the variable.
-STEERED = (("glibc-huge", GLIBC, {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),)
+# Peers that take huge pages where a variable says so, and the variable.
+GLIBC_HUGE = "glibc-huge"
+STEERED = {GLIBC_HUGE: {"GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}}
 
 
 @dataclass(frozen=True)
@@ -44,25 +45,24 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     programs = table.installed(table.chosen(wishes.programs))
     if not programs:
         raise Refusal("none of these programs is installed")
-    order = Order(programs, chosen_columns(found, wishes, counts), wishes.regime, wishes.rounds, wishes.timeout,
+    order = Order(programs, columns(found, wishes, counts), wishes.regime, wishes.rounds, wishes.timeout,
                   wishes.output, wishes.minutes)
     return count_all(places, order) if counts else measure_all(places, order)
 
 
-def chosen_columns(found: list[Allocator], wishes: Wishes, counts: bool) -> list[Configuration]:
+def columns(found: list[Allocator], wishes: Wishes, counts: bool) -> list[Configuration]:
     """A name means one thing in all rows of a file, whatever is left out of this call. Huge pages are not counted."""
     hakmem = next((one for one in found if one.name == HAKMEM), None)
     if wishes.configs and hakmem is None:
         raise Refusal(f"--config needs {HAKMEM}: build it with `make`")
-    asked, every = [named(text, hakmem) for text in wishes.configs if hakmem], columns(found)
-    refuse_twins([*every, *asked])
-    return [*chosen(every if not counts else [one for one in every if not one.steered], wishes.allocators), *asked]
+    every = [*found, *(replace(one, name=GLIBC_HUGE) for one in found if one.name == GLIBC)]
+    asked = [named(text, hakmem) for text in wishes.configs if hakmem]
+    refuse_twins([*map(as_it_is, every), *asked])
+    return [*map(as_it_is, chosen(found if counts else every, wishes.allocators)), *asked]
 
 
-def columns(found: list[Allocator]) -> list[Configuration]:
-    """Each allocator as it is, then those with a variable."""
-    steered = [Configuration(name, one, steered=variables) for name, of, variables in STEERED for one in found if one.name == of]
-    return [*(Configuration(one.name, one) for one in found), *steered]
+def as_it_is(allocator: Allocator) -> Configuration:
+    return Configuration(allocator.name, allocator, steered=STEERED.get(allocator.name, {}))
 
 
 def show_list(names: str | None) -> int:

@@ -83,7 +83,7 @@ def finalists(order: Order, by: dict[str, dict[int, Row]]) -> list[Configuration
     def opening(peer: Configuration) -> float:
         return verdict.least_cpu(by.get(peer.name, {}), lambda number: number <= OPENING) or float("inf")
 
-    stays = [one for one in order.configurations if is_hakmem(one.allocator.name) or one.name == GLIBC]
+    stays = [one for one in order.configurations if is_hakmem(one.allocator.name) or one.allocator.name == GLIBC]
     peers = sorted((one for one in order.configurations if one not in stays), key=opening)
     kept = [*stays, *peers[:FINALISTS]]
     return [one for one in order.configurations if one in kept]
