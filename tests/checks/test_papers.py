@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NOT_OURS = {".git", "build"}
 LINK = re.compile(r"\]\(([^()\s]+)\)")  # pictures, too
 CODE = re.compile(r"^```.*?^```|^    .*?$|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+NAMED = re.compile(r"`(?:\S+ )?((?:src|scripts|tests|lab|cli|docs|bench|tools|cmake|include)/[\w./-]+)`")
+PAST = ROOT / "docs/design/renames.md"
 HEADING = re.compile(r"^#+ +(.+?) *$", re.MULTILINE)
 
 
@@ -45,6 +47,15 @@ def dead_links(page: Path) -> list[str]:
     return dead
 
 
+def absent_files(page: Path) -> list[str]:
+    """Of those named in the text; a module may stand without its suffix."""
+    text = page.read_text(encoding="utf-8") if page != PAST else ""
+    names = [name for name in NAMED.findall(text) if "NAME" not in name]
+    there = {name for name in names for folder in (ROOT, page.parent)
+             if (folder / name).exists() or any(folder.glob(f"{name}.*"))}
+    return [f"{page.relative_to(ROOT)}: {name}" for name in names if name not in there]
+
+
 def version() -> str:
     header = (ROOT / "include/hakmem/hakmem.h").read_text(encoding="utf-8")
     return ".".join(re.findall(r"^#define HAK_VERSION_(?:MAJOR|MINOR|PATCH) (\d+)", header, re.MULTILINE))
@@ -54,6 +65,9 @@ class Papers(unittest.TestCase):
     def test_the_version_is_that_of_the_header(self) -> None:
         self.assertIn(f"\nversion: {version()}\n", (ROOT / "CITATION.cff").read_text(encoding="utf-8"))
         self.assertIn(version(), (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"))
+
+    def test_every_file_that_is_named_is_there(self) -> None:
+        self.assertEqual([name for page in pages() for name in absent_files(page)], [])
 
     def test_every_link_has_an_end(self) -> None:
         self.assertEqual([link for page in pages() for link in dead_links(page)], [])
