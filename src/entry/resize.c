@@ -113,9 +113,7 @@ void *hak_slow_memalign(size_t align, size_t n, const void *site) {
 
 enum {
   KEEP_SHIFT = 1, /* a run stays in place if at least half of its bytes are requested */
-  TRIM_SHIFT = 3, /* a slab's block stays if at most an eighth is given up: programs shrink buffers to save memory */
-  ROOM_LEAST = 2048, /* from here on a slab's block that grows gets room; shorter ones are many, and cheap to copy */
-  ROOM_PART = 5      /* the most of such a block that is room, and may stay unused */
+  TRIM_SHIFT = 3  /* a slab's block stays if at most an eighth is given up: programs shrink buffers to save memory */
 };
 
 static bool resize_large(uint32_t run, const void *p, size_t have, size_t n) {
@@ -136,12 +134,10 @@ static void *resize_run(void *p, size_t have, size_t n) {
   return q;
 }
 
-static size_t may_stay_unused(size_t have) { return have < ROOM_LEAST ? have >> TRIM_SHIFT : have / ROOM_PART; }
-
 /* True if n bytes fit and a new block would save too little to pay for the copy. A block of the same size saves
  * nothing, even if of a different colour's class. */
 static bool slab_block_stays(size_t have, size_t n) {
-  return n <= have && (have - n <= may_stay_unused(have) || g_class[hak_class_of(n)].bytes == have);
+  return n <= have && (have - n <= have >> TRIM_SHIFT || g_class[hak_class_of(n)].bytes == have);
 }
 
 static void *resize_here(void *p, size_t have, size_t n, const void *site) {
@@ -187,27 +183,30 @@ static void copy_away(void *q, void *p, size_t have, size_t n, const void *site)
   if (p != NULL) give_up(p, site);
 }
 
-/* As in glibc, a block that shrinks stays in place if there is no memory for a smaller block; no handler is asked. */
-static void *move_to_shorter(void *p, size_t have, size_t n, const void *site) {
+/* No handler is asked, and errno stays. */
+static void *muted_block(size_t n, const void *site) {
   int saved = errno;
   uint64_t asked = hak_oom_mute();
   void *q = block(n, site);
   hak_oom_unmute(asked);
-  if (q == NULL) return errno = saved, p;
+  errno = saved;
+  return q;
+}
+
+/* As in glibc, a block that shrinks stays in place if there is no memory for a smaller block. */
+static void *move_to_shorter(void *p, size_t have, size_t n, const void *site) {
+  void *q = muted_block(n, site);
+  if (q == NULL) return p;
   copy_away(q, p, have, n, site);
   return q;
 }
 
-/* Room for growth by small steps, of blocks that realloc moves, so that few steps copy. The block of a slab: two
- * classes, of which there are eight to a doubling. */
-static size_t with_room_in_slab(size_t have, size_t n) {
-  if (have < ROOM_LEAST) return n;
-  return hak_max(n, hak_min(have + ((size_t)1 << (hak_highest_bit(have) - 2)), HAK_SLAB_MAX));
-}
-
-/* Blocks that are cut in pages, which leave no other room: the bytes of the class, beyond classes an eighth more. No
- * more than blocks of pages have: units would add to it. */
-static size_t with_room_in_pages(size_t n) {
+/* Bytes to take for n bytes that outgrew a block of `have` bytes, where blocks are cut in pages, which leave no other
+ * room: those of the class, beyond classes an eighth more, so that growth by small steps copies seldom. No more than
+ * blocks of pages have: units would add to it. */
+static size_t with_room(size_t have, size_t n) {
+  bool grows = have > HAK_SLAB_MAX && n <= HAK_PAGED_MAX && hak_calls_are_unobserved();
+  if (!grows) return n;
   if (n <= HAK_RUN_MAX) {
     size_t bytes = g_class[hak_run_class_of(n)].bytes;
     return HAK_SECURE && bytes >= hak_threshold() ? n : bytes; /* a big block needs more behind: secure/secure.h */
@@ -215,15 +214,16 @@ static size_t with_room_in_pages(size_t n) {
   return hak_max(hak_min((n + n / 8) & -hak_os_page_bytes(), HAK_PAGED_MAX), n);
 }
 
-/* Bytes to take for n bytes that outgrew a block of `have` bytes. */
-static size_t with_room(size_t have, size_t n) {
-  if (n > HAK_PAGED_MAX || !hak_calls_are_unobserved()) return n;
-  return have <= HAK_SLAB_MAX ? with_room_in_slab(have, n) : with_room_in_pages(n);
+/* The program's handler is asked for n bytes, not for room. */
+static void *longer_block(size_t have, size_t n, const void *site) {
+  size_t room = with_room(have, n);
+  void *q = room != n ? muted_block(room, site) : NULL;
+  return q != NULL ? q : block(n, site);
 }
 
 static void *move_block(void *p, size_t have, size_t n, const void *site) {
   if (n <= have) return move_to_shorter(p, have, n, site);
-  void *q = block(with_room(have, n), site);
+  void *q = longer_block(have, n, site);
   if (q != NULL) copy_away(q, p, have, n, site);
   return q;
 }

@@ -66,22 +66,6 @@ TEST(Realloc, OfLongBlocksAtMostAnEighthIsLost) {
   }
 }
 
-/* Beyond glibc's rules. There are 32 classes from 2 KiB to 32 KiB. A block behind each keeps it from growing in place. */
-TEST(Realloc, GrowthBySmallStepsCopiesSeldom) {
-  family::Blocks between;
-  unsigned moves = 0;
-  void *p = family::malloc(2048);
-  for (size_t n = 2048; n < 32000; n += n / 100) {
-    const void *before = p;
-    p = family::realloc(p, n);
-    moves += p != before ? 1 : 0;
-    EXPECT_LE(family::usable_size(p), n + n / 4) << n;
-    between.keep(family::malloc(n));
-  }
-  EXPECT_LE(moves, 20U);
-  family::free(p);
-}
-
 TEST(Realloc, GrowsStepByStep) {
   char *p = nullptr;
   size_t n = 0;

@@ -6,6 +6,7 @@
  *   below_use      limits below the memory in use: one line on stderr for each
  *   settings       arguments and answers of hak_set_limit, hak_set and hak_get
  *   hard_threads   four threads reach the hard limit together
+ *   hard_resized   near the hard limit: realloc of what malloc serves
  *   hard_race      four threads ask at once, and there is room for three
  *   plain          no limit of its own: takes 48 MiB three times
  *   late           HAKMEM_CGROUP_DIR: the group gets a limit while a background thread serves, and much memory is free
@@ -130,6 +131,31 @@ static void run_threads(void *(*run)(void *)) {
 }
 
 static void hard_threads(void) { run_threads(race_to_the_limit); }
+
+/* Blocks of pages, to which realloc gives an eighth of room where it can. */
+static void hard_resized(void) {
+  enum { HAVE = 280000, WANTED = 377000, STEP = 60000, TIMES = 9 };
+  void *list = NULL;
+  work_expect(hak_set_limit(0, HARD_BYTES) == 0, "hak_set_limit");
+  void *p = malloc(HAVE);
+  int served = 0;
+  for (take_all(STEP, &list, SIZE_MAX); list != NULL && served < TIMES;) {
+    void **first = list;
+    list = *first;
+    free(first);
+    void *q = malloc(WANTED);
+    if (q == NULL) continue;
+    free(q);
+    served++;
+    q = realloc(p, WANTED);
+    work_expect(q != NULL, "realloc fails where malloc does not");
+    free(q);
+    p = malloc(HAVE);
+  }
+  work_expect(served == TIMES, "malloc was not served");
+  free_all(list);
+  free(p);
+}
 
 /* Room for three of four blocks that are requested at the same moment. */
 static atomic_int g_served;
@@ -327,7 +353,7 @@ static const struct {
   const char *name;
   void (*run)(void);
 } ways[] = {{"hard", hard},           {"hard_by_call", hard_by_call}, {"hard_for_others", hard_for_others},
-            {"hard_threads", hard_threads}, {"hard_race", hard_race},
+            {"hard_threads", hard_threads}, {"hard_race", hard_race}, {"hard_resized", hard_resized},
             {"soft", soft}, {"below_use", below_use}, {"plain", plain}, {"late", late},
             {"settings", settings}, {"fragments", fragments}, {"survivors", survivors}};
 

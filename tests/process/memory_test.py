@@ -246,6 +246,9 @@ class Limited(LimitedCase):
             with self.subTest(how):
                 self.expect(how)
 
+    def test_realloc_at_the_hard_limit(self) -> None:
+        self.expect("hard_resized")
+
     def test_hard_limit_of_many_threads(self) -> None:
         for how in ("hard_threads", "hard_race"):
             with self.subTest(how):
