@@ -51,8 +51,9 @@ char *hak_strrchr(const char *text, char what) {
 
 char *hak_strstr(const char *text, const char *what) {
   size_t bytes = hak_strlen(what);
-  while (*text != '\0' && hak_strncmp(text, what, bytes) != 0) text = next(text);
-  return *text != '\0' || bytes == 0 ? (char *)text : NULL;
+  if (bytes == 0) return (char *)text;
+  while (*text != '\0' && (*text != *what || hak_strncmp(text, what, bytes) != 0)) text = next(text);
+  return *text != '\0' ? (char *)text : NULL;
 }
 
 void *hak_memchr(const void *begin, char what, size_t bytes) {
