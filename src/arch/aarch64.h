@@ -65,6 +65,9 @@ static inline char *hak_arch_pointer(void) { return (char *)__builtin_thread_poi
 /* The two words at the thread pointer are libc's alone: compilers read the register. */
 static inline void hak_arch_link(char *pointer) { (void)pointer; }
 
+/* 0: its distance from the thread pointer lies with the range's words, and is set before these. */
+#define HAK_ARCH_THREAD_FIRST 0
+
 /* The variable of the thread, `distance` [bytes] from the thread pointer. A compiler reads the distance from the
  * library's table of addresses, in two instructions more. */
 #define HAK_ARCH_OF_THREAD(variable, distance) \

@@ -7,6 +7,7 @@
  *               hak_arch_exchange_own                a word that this thread shares with its signal handlers alone
  *               hak_arch_pop                         a block off the top of a stack of pointers
  *               hak_arch_pointer, hak_arch_link      the thread pointer, and what stands there
+ *               HAK_ARCH_THREAD_FIRST                whether free reads its variable of the thread first
  *               HAK_ARCH_OF_THREAD, HAK_ARCH_NEAR    a thread's word, and data of the library, in few instructions
  *               hak_arch_ask, hak_arch_ask_two       a kernel call
  *               hak_arch_clone                       a thread's start

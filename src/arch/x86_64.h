@@ -57,6 +57,10 @@ static inline void hak_arch_link(char *pointer) {
   tcb[0] = tcb[2] = (uintptr_t)pointer;
 }
 
+/* 1: free reads its variable of the thread before all else. Read behind the range's words it made pairs of malloc and
+ * free take 6.7 ns instead of 3.8 on an Intel processor of 2021. */
+#define HAK_ARCH_THREAD_FIRST 1
+
 /* A variable of the thread: one instruction reads its distance from the thread pointer. `distance` is not needed. */
 #define HAK_ARCH_OF_THREAD(variable, distance) (variable)
 /* p, an address of the library's data: each instruction can name such an address. */

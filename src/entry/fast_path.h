@@ -99,12 +99,15 @@ HAK_INLINE void *hak_fast_malloc_or(size_t n, void *(*slow_path)(size_t, const v
 HAK_INLINE void *hak_fast_malloc(size_t n) { return hak_fast_malloc_or(n, hak_slow_malloc); }
 
 HAK_INLINE void hak_fast_free(void *p) {
+  const bool first = HAK_ARCH_THREAD_FIRST && HAK_STATIC_TLS;
+  struct hak_context *x = first ? hak_context : NULL;
   const struct hak_range *range = HAK_ARCH_NEAR(&g_range);
   size_t u = ((uintptr_t)p - HAK_PEEK(&range->base)) >> HAK_UNIT_SHIFT;
   if (HAK_LIKELY(u < HAK_PEEK(&range->units))) {
     unsigned c = HAK_PEEK(&range->map[u]);
-    struct hak_context *x =
-        HAK_STATIC_TLS ? HAK_ARCH_OF_THREAD(hak_context, HAK_PEEK(&range->context_at)) : hak_context;
+    if (!first) {
+      x = HAK_STATIC_TLS ? HAK_ARCH_OF_THREAD(hak_context, HAK_PEEK(&range->context_at)) : hak_context;
+    }
     void **top = HAK_PEEK(&x->top[c]);
     if (HAK_LIKELY(top < HAK_PEEK(&x->ceiling[c]) && HAK_PEEK(top - 1) != p)) {
       *top = p;
