@@ -276,7 +276,7 @@ def lines(
             raise Refusal(f"--patterns {name}: expected {', '.join(PATTERNS)}")
     rows = [Row(name, count, turn) for name in names for count in numbers("--threads", threads, 64)
             for turn in numbers("--turns", turns, 10000)]
-    return count_all(built(), rows, chosen(found, allocators), calls, output)
+    return count_all(built(), rows, chosen(found, allocators, peer or []), calls, output)
 
 
 @app.command(epilog="Exit status: 0 each kind of figure is held as often as is promised; 1 one is not; 2 bad usage.")

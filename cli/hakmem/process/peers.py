@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
@@ -189,11 +189,11 @@ def rebuilt_meanwhile(allocators: Iterable[Allocator]) -> list[str]:
     return [a.name for a in allocators if a.so_file and not (a.so_file.is_file() and hash_of(a.so_file) == a.sha256)]
 
 
-def chosen(allocators: list[Allocator], names: str | None) -> list[Allocator]:
-    """--allocators a,b: those, in the order they were found in."""
+def chosen(allocators: list[Allocator], names: str | None, given: Sequence[str] = ()) -> list[Allocator]:
+    """--allocators a,b: those, and the libraries of --peer NAME=FILE, in the order they were found in."""
     if names is None:
         return allocators
-    wanted = [name.strip() for name in names.split(",")]
+    wanted = [name.strip() for name in names.split(",")] + [text.partition("=")[0] for text in given]
     unknown = [name for name in wanted if name not in {one.name for one in allocators}]
     if unknown:
         there = ", ".join(one.name for one in allocators)

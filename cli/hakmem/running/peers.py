@@ -48,7 +48,7 @@ def allocators_for(places: Places, wishes: Wishes) -> tuple[list[Allocator], lis
     found, missing = find_allocators(places.so_file, wishes.peers)
     if wishes.allocators is None:
         return found, missing
-    return chosen(found, ",".join([HAKMEM, GLIBC, wishes.allocators])), []
+    return chosen(found, ",".join([HAKMEM, GLIBC, wishes.allocators]), wishes.peers), []
 
 
 def take_turns(track: Track, trials: Trials, shown: Figures, rounds: int) -> None:

@@ -53,7 +53,7 @@ def order_of(wishes: Wishes, places: Places) -> Order:
         missing += missing_programs()
     return Order(
         benchmarks=benchmarks,
-        allocators=chosen(found, wishes.allocators),
+        allocators=chosen(found, wishes.allocators, wishes.peers),
         missing=[] if wishes.allocators else missing,
         passes=passes_of(wishes.passes, ALL_PASSES, usual),
         warm_ups=wishes.warmup,

@@ -89,7 +89,7 @@ def checked_peers() -> Iterator[Allocator]:
 
 def columns(library: Path, peers: list[str], names: str | None) -> list[Column]:
     first, *others = find_allocators(library, [*peers, *scudo()])[0]
-    allocators = chosen([first, *secure_flavour(library), *others, *checked_peers()], names)
+    allocators = chosen([first, *secure_flavour(library), *others, *checked_peers()], names, peers)
     found = []
     for allocator in allocators:
         found.append(Column(allocator.name, allocator, {}))

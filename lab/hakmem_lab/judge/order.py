@@ -58,7 +58,7 @@ def columns(found: list[Allocator], wishes: Wishes, counts: bool) -> list[Config
     every = [*found, *(replace(one, name=GLIBC_HUGE) for one in found if one.name == GLIBC)]
     asked = [named(text, hakmem) for text in wishes.configs if hakmem]
     refuse_twins([*map(as_it_is, every), *asked])
-    return [*map(as_it_is, chosen(found if counts else every, wishes.allocators)), *asked]
+    return [*map(as_it_is, chosen(found if counts else every, wishes.allocators, wishes.peers)), *asked]
 
 
 def as_it_is(allocator: Allocator) -> Configuration:

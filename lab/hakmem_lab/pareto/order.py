@@ -37,7 +37,7 @@ def carry_out(build: Path | None, library: Path | None, wishes: Wishes) -> int:
     programs, absent = installed(chosen_programs(wishes.programs))
     if not programs:
         raise Refusal("none of these programs is installed")
-    configurations = all_of(chosen(found, wishes.allocators), wishes.configs)
+    configurations = all_of(chosen(found, wishes.allocators, wishes.peers), wishes.configs)
     hakmem = next((one for one in found if one.name == HAKMEM), None) or hakmem_at(places.so_file)
     if isinstance(hakmem, str):
         raise Refusal(hakmem)

@@ -51,6 +51,14 @@ class Finding(unittest.TestCase):
                 if allocator.so_file:
                     self.assertEqual(allocator.sha256, sixteen_digits(allocator.so_file))
 
+    def test_a_given_library_stays_among_the_chosen(self) -> None:
+        given = [f"copy={LIBRARY}"]
+        found, _ = find_allocators(LIBRARY, given)
+        for names, rest in (("glibc", ["glibc"]), ("hakmem, glibc", ["hakmem", "glibc"]), ("copy", [])):
+            self.assertEqual([one.name for one in peers.chosen(found, names, given)], [*rest, "copy"])
+        with self.assertRaisesRegex(Refusal, "glibd: not among those found"):
+            peers.chosen(found, "glibd", given)
+
     def test_the_hash_of_glibc_is_that_of_the_libc_in_use(self) -> None:
         mapped = re.search(r"\S+/libc\.so\.6$", Path("/proc/self/maps").read_text(), re.MULTILINE)
         self.assertIsNotNone(mapped)
