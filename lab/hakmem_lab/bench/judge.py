@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -62,6 +63,18 @@ class Mean:
     of: int
 
 
+@dataclass(frozen=True)
+class Standing:
+    """An allocator's times ÷ the best of all others', over the rows where it and another have one."""
+
+    allocator: str
+    mean: float
+    middle: float  # the median
+    rows: int
+    behind: int  # rows above ROW_TARGET
+    worst: tuple[float, str]  # the ratio and its row
+
+
 class Judge:
     """Everything that is concluded from one folder of results."""
 
@@ -114,6 +127,26 @@ class Judge:
     def best_row_by_row(self, benchmarks: list[str]) -> Mean | None:
         ratios = [self.duels[name].ratio.value for name in benchmarks if name in self.duels]
         return Mean("best of each row", geometric_mean(ratios), len(ratios), len(ratios)) if ratios else None
+
+    def standings(self, benchmarks: list[str]) -> list[Standing]:
+        """The best first."""
+        found = (self.standing(name, benchmarks) for name in self.results.allocators)
+        return sorted((one for one in found if one), key=lambda one: one.mean)
+
+    def standing(self, allocator: str, benchmarks: list[str]) -> Standing | None:
+        others = [name for name in self.results.allocators if name != allocator]
+        best = {row: self.best_among(others, row) for row in benchmarks}
+        ratios = {row: own / least for row, least in best.items()
+                  if least is not None and (own := self.results.ns(row, allocator)) is not None}
+        if not ratios:
+            return None
+        behind = sum(ratio > ROW_TARGET for ratio in ratios.values())
+        worst = max((ratio, row) for row, ratio in ratios.items())
+        mean, middle = geometric_mean([*ratios.values()]), median(ratios.values())
+        return Standing(allocator, mean, middle, len(ratios), behind, worst)
+
+    def best_among(self, allocators: list[str], benchmark: str) -> float | None:
+        return min((ns for name in allocators if (ns := self.results.ns(benchmark, name)) is not None), default=None)
 
     @property
     def memory_rows(self) -> list[str]:

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from hakmem.base.exit import printable
 from hakmem.process.peers import HAKMEM
-from hakmem_lab.bench.judge import MEMORY_GROUPS, Duel, Judge, Mean
+from hakmem_lab.bench.judge import MEMORY_GROUPS, ROW_TARGET, Duel, Judge, Mean, Standing
 from hakmem_lab.bench.measures import (
     PARAMETER,
     SERVED,
@@ -121,6 +121,19 @@ def best_row(judge: Judge, headings: list[str]) -> list[list[Cell]]:
             "time, real programs": judge.best_row_by_row(judge.results.real),
             "time, traces": judge.best_row_by_row(judge.results.traces)}
     return [[Cell("the best of each row"), *(mean_cell(best.get(heading)) for heading in headings)]]
+
+
+def standings_sheet(judge: Judge) -> Sheet:
+    found = judge.standings(judge.small_patterns)
+    return Sheet("Each allocator ÷ the best of all others",
+                 ["small patterns", "geometric mean", "median", f"rows above {ROW_TARGET:.2f}", "most"],
+                 [standing_row(one) for one in found] if len(found) > 2 else [])
+
+
+def standing_row(one: Standing) -> list[Cell]:
+    ratio, row = one.worst
+    return cells([one.allocator, f"{one.mean:.3f}", f"{one.middle:.3f}", f"{one.behind} of {one.rows}",
+                  f"{ratio:.1f} ({row})"])
 
 
 def count_text(judge: Judge) -> str:
@@ -263,7 +276,7 @@ COMEBACK = (
 def sections(results: Results) -> list[Section]:
     judge = Judge(results)
     found = [
-        Section("headline", "Result", count_text(judge), [target_sheet(judge), means_sheet(judge)],
+        Section("headline", "Result", count_text(judge), [target_sheet(judge), means_sheet(judge), standings_sheet(judge)],
                 ["overview", "memory-speed"]),
         *(group_section(judge, group, names) for group, names in results.chapters.items()),
         scaling_section(judge),

@@ -167,6 +167,18 @@ class Conclusions(Case):
                                run("b", "hakmem", 10), run("b", "glibc", 20))
         self.assertEqual(Judge(results).targets[0].measured, "0.500 of glibc")
 
+    def test_each_allocator_stands_beside_the_best_of_all_others(self) -> None:
+        """`fast` failed in row b: its standing is that of row a alone, and row b is judged without it."""
+        results = self.results(run("a", "hakmem", 10), run("a", "glibc", 20), run("a", "fast", 5),
+                               run("b", "hakmem", 10), run("b", "glibc", 40))
+        judge = Judge(results)
+        found = [(one.allocator, one.mean, one.behind, one.rows, one.worst) for one in judge.standings(judge.small_patterns)]
+        self.assertEqual([one[0] for one in found], ["fast", "hakmem", "glibc"])
+        for one, expected in zip(found, ((0.5, 0, 1, (0.5, "a")), (0.5 ** 0.5, 1, 2, (2, "a")), (4, 2, 2, (4, "b")))):
+            self.assertAlmostEqual(one[1], expected[0], 6)
+            self.assertEqual(one[2:], expected[1:])
+        self.assertIn("| fast | 0.500 | 0.500 | 0 of 1 | 0.5 (a) |", as_markdown(sections(results)))
+
     def test_hakmem_against_itself(self) -> None:
         random = np.random.default_rng(1)
         names = [f"row{number}" for number in range(60)]
