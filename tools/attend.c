@@ -280,6 +280,38 @@ static double seconds(struct timeval t)
   return (double)t.tv_sec + (double)t.tv_usec / 1e6;
 }
 
+/* [bytes] Of the letter at s, in UTF-8; 0: a control character, or no letter. */
+static size_t letter_bytes(const unsigned char *s)
+{
+  size_t more = s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 1 : s[0] < 0xf0 ? 2 : 3;
+  bool control = s[0] < 0x20 || s[0] == 0x7f || (s[0] == 0xc2 && s[1] < 0xa0);
+  if (control || (s[0] >= 0x80 && more == 0) || s[0] > 0xf4)
+    return 0;
+  for (size_t i = 1; i <= more; i++) {
+    if ((s[i] & 0xc0) != 0x80) return 0;
+  }
+  return 1 + more;
+}
+
+/* A name for a terminal: what is no letter as \x and two digits, a long name cut short. Valid until the next call. */
+static const char *shown(const char *name)
+{
+  static char text[4096];
+  const unsigned char *s = (const unsigned char *)name;
+  size_t at = 0;
+  while (*s != 0 && at < sizeof text - 8) {
+    size_t n = letter_bytes(s);
+    if (n != 0)
+      memcpy(text + at, s, n);
+    else
+      snprintf(text + at, 5, "\\x%02x", *s);
+    at += n != 0 ? n : 4;
+    s += n != 0 ? n : 1;
+  }
+  strcpy(text + at, *s != 0 ? "..." : "");
+  return text;
+}
+
 static void print_end(const char *name, int status)
 {
   const char *known = WIFSIGNALED(status) ? name_of_signal(WTERMSIG(status)) : NULL;
@@ -371,10 +403,10 @@ static bool take_order(int argc, char **argv, struct order *order)
 static void tell(const struct order *order, const struct command_end *end, char *folder, const struct account_of *of)
 {
   if (end->exec_errno != 0) {
-    fprintf(stderr, "hakmem: %s: %s\n", order->argv[0], strerror(end->exec_errno));
+    fprintf(stderr, "hakmem: %s: %s\n", shown(order->argv[0]), strerror(end->exec_errno));
     return;
   }
-  print_end(order->argv[0], end->status);
+  print_end(shown(order->argv[0]), end->status);
   if (order->sums_up)
     print_summary(end, folder, of);
   if (order->profile != NULL && folder[0] != '\0')

@@ -46,6 +46,10 @@ class CommandLine(Scratch):
         ended = subprocess.run([link, "--version"], capture_output=True, text=True, check=False)
         self.assertEqual((ended.returncode, ended.stdout), (0, f"hakmem {__version__}\n"))
 
+    def test_without_a_path(self) -> None:
+        ended = hakmem("--version", PATH="")
+        self.assertEqual((ended.returncode, ended.stdout, ended.stderr), (0, f"hakmem {__version__}\n", ""))
+
     def test_help(self) -> None:
         for arguments in (["--help"], ["-h"], ["run", "--help"]):
             with self.subTest(arguments=arguments):

@@ -267,6 +267,13 @@ class Summary(Scratch):
         self.assertRegex(ended.stderr, r"served       by HAKMEM: malloc and free are HAKMEM's, in 2 programs\n")
         self.assertRegex(ended.stderr, r"calls        [1-9][\d,]* allocations, [1-9][\d,]* frees\n")
 
+    def test_a_name_is_printed_without_its_control_bytes(self) -> None:
+        script = self.folder / "ß\x1b[31m\n\x9b\udcff"
+        script.write_text("#!/bin/sh\n")
+        script.chmod(0o755)
+        first = self.summary(str(script)).stderr.splitlines()[0]
+        self.assertEqual(first, f"hakmem exec: {self.folder}/ß\\x1b[31m\\x0a\\xc2\\x9b\\xff exited with 0")
+
     def test_nothing_is_left(self) -> None:
         self.summary("true")
         self.assertEqual(list(self.folder.iterdir()), [])

@@ -90,7 +90,8 @@ class Rings(Scratch):
     def test_one_line(self) -> None:
         foreign = HEADER.pack(b"HAKDEC01", 512, 40, 0) + bytes(30000)
         huge = HEADER.pack(b"HAKDEC01", 1 << 31, ROW.size, 0) + bytes(30000)
-        for data in (b"", b"HAK", b"HAKCNT01" + bytes(99), ring(3)[:20], ring(3)[:9000], foreign, huge):
+        counts = [HEADER.pack(b"HAKDEC01", 512, ROW.size, count) + ring(3)[HEADER.size :] for count in (4_784_128, (1 << 64) - 1)]
+        for data in (b"", b"HAK", b"HAKCNT01" + bytes(99), ring(3)[:20], ring(3)[:9000], foreign, huge, *counts):
             ended = hakmem("decisions", self.written(data))
             self.assert_one_line(ended.stderr)
             self.assertEqual((ended.returncode, ended.stdout), (2, ""))

@@ -228,12 +228,12 @@ class Printed(Scratch):
                 bomb.write_bytes(gzip.compress(bytes(size)))
                 self.assertRaisesRegex(Refusal, said, read, bomb)
         os.mkfifo(fifo)
-        self.assertRaisesRegex(Refusal, "no file", read, fifo)
+        self.assertRaisesRegex(Refusal, "not a regular file", read, fifo)
 
     def test_a_fifo_is_refused_at_once(self) -> None:
         fifo = self.folder / "fifo"
         os.mkfifo(fifo)
-        self.assertEqual(self.profile(fifo, status=2).stderr, f"hakmem: {fifo}: no file\n")
+        self.assertEqual(self.profile(fifo, status=2).stderr, f"hakmem: {fifo}: not a regular file\n")
 
     def test_a_regular_file_that_has_nothing_yet(self) -> None:
         file = self.folder / "regular"
@@ -384,8 +384,8 @@ class Tables(Scratch):
     """Files as the setting profile_table makes them, and worse."""
 
     def table(self, *chunks: bytes, mean: int = 4096, peak: tuple[int, int, int] = (0, 0, 0), last: int = 0, in_use: int = 0,
-              whole: int = 0, live: int = 0) -> Path:
-        head = table_file.FACTS.pack(table_file.MAGIC, *table_file.SIZES, 1, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", in_use, *peak, last,
+              whole: int = 0, live: int = 0, pid: int = 1) -> Path:
+        head = table_file.FACTS.pack(table_file.MAGIC, *table_file.SIZES, pid, 1, mean, 0, 0, 1, len(chunks) + 1, b"x", in_use, *peak, last,
                                      whole, live)
         path = self.folder / "table.1"
         path.write_bytes(b"".join(chunk.ljust(table_file.CHUNK, b"\0") for chunk in (head, *chunks)))
@@ -435,8 +435,9 @@ class Tables(Scratch):
     def test_numbers_that_a_profile_cannot_hold(self) -> None:
         stacks = self.chunk(b"HAKPRSTK", self.stack(1, 5))
         rows = self.chunk(b"HAKPRROW", *(table_file.ROW.pack(n, 1 << 40, 8, float(1 << 20), 1) for n in range(1, 100)))
-        for path in (self.table(stacks, mean=1 << 63), self.table(stacks, rows)):
-            self.assertRaisesRegex(Refusal, "damaged", read, path)
+        wrong = ({"mean": 1 << 63}, {"live": 1 << 63}, {"pid": (1 << 22) + 1})
+        for chunks, facts in (*(((stacks,), one) for one in wrong), ((stacks, rows), {})):
+            self.assertRaisesRegex(Refusal, "damaged", read, self.table(*chunks, **facts))
 
     def test_images_in_one_place_at_different_times(self) -> None:
         images = [self.image(100, 200, 1), self.image(150, 300, 2), self.image(120, 130, 3), self.image(500, 600, 4)]

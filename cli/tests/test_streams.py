@@ -62,8 +62,8 @@ class Streams(Reading):
     def test_closed(self) -> None:
         self.check("--version 2>&-", 0, VERSION)
         self.check("--version <&-", 0, VERSION)
-        self.check("--version >&-", 0, "")
-        self.check("--version <&- >&- 2>&-", 0, "")
+        self.check("--version >&-", 1, "", "hakmem: standard output: bad file descriptor\n")
+        self.check("--version <&- >&- 2>&-", 1, "")
         self.check("frobnicate 2>&-", 2, "")
         self.check("no-such 2>&- >&-", 2, "")
 

@@ -2,7 +2,8 @@
 """The standard streams of this command.
 
     closed     becomes /dev/null: else a file that is opened later gets its number, and what the program prints
-    stdout     what cannot be written is an error that names it; a reader that is gone stops this command, as SIGPIPE would
+    stdout     what cannot be written is an error that names it, also where it was closed; a reader that is gone stops this
+               command, as SIGPIPE would
     stderr     what cannot be written is dropped: there is nobody to tell, and the status stays the truth
     letters    one that the locale lacks is a plain sign, or an escape: LC_ALL=C has ASCII only
 """
@@ -10,6 +11,7 @@
 from __future__ import annotations
 
 import codecs
+import errno
 import io
 import locale
 import os
@@ -39,6 +41,8 @@ class Output(io.FileIO):
 
     def write(self, data: bytes | memoryview) -> int:
         try:
+            if STDOUT in closed and not self.failed:
+                raise OSError(errno.EBADF, os.strerror(errno.EBADF))
             return len(data) if self.failed else super().write(data)
         except BrokenPipeError:
             self.failed = True

@@ -16,7 +16,7 @@ def perform(asked: list[str], output: Path | None, seconds: float, file: Path | 
     collect_nothing()
     if len(asked) > 2:
         raise Refusal(f"{len(asked)} profiles: give one, or two of which the difference is wanted")
-    if file is not None and (len(asked) > 1 or not asked[0].isdecimal()):
+    if file is not None and (len(asked) > 1 or not (asked[0].isascii() and asked[0].isdecimal())):
         raise Refusal("--file goes with a PID (see hakmem report --help)")
     return make_page(Order(asked, output, seconds, file))
 

@@ -106,6 +106,8 @@ def ring_of(data: bytes, count_after: int, name: str) -> Ring:
     numbers = range(max(1, count_after + 2 - rows), count + 1)
     found = (Decision(*ROW.unpack_from(data, HEADER.size + (n - 1) % rows * row_bytes)) for n in numbers[-rows:])
     whole = [each for n, each in zip(numbers[-rows:], found) if each.number == n and is_sound(each)]
+    if numbers and not whole:
+        raise Refusal(f"{name}: the decisions file is damaged")
     maps = data[end : end + MAPS_BYTES].partition(b"\0")[0].decode("utf-8", "replace")
     return Ring(count_after, whole, mappings_of(maps), changes_of(data[end + MAPS_BYTES :]))
 

@@ -14,6 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 from hakmem.base.errors import Refusal
+from hakmem.process.executable import ELF_MAGIC, first_bytes
 from hakmem.process.places import candidate_roots
 from hakmem.process.preload import preload_value
 
@@ -38,6 +39,7 @@ BUILT_FOLDER = Path("build") / "peers"
 # Variables that steer one of the allocators: they stay as the caller set them, and the report names them.
 STEERING = re.compile(r"HAKMEM_|MALLOC_|MIMALLOC_|TCMALLOC_|TBB_MALLOC_|GLIBC_TUNABLES$|MALLOC_CONF$")
 HASH_DIGITS = 16
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 FINGERPRINT_DIGITS = 8
 
 
@@ -175,8 +177,8 @@ def debian_version(package: str) -> str:
 def named_peer(text: str) -> Allocator:
     """--peer NAME=FILE."""
     name, _, path = text.partition("=")
-    if not name or not os.path.isfile(path):
-        raise Refusal(f"--peer {text}: expected NAME=FILE with a library that exists")
+    if not NAME.fullmatch(name) or not os.path.isfile(path) or first_bytes(Path(path), len(ELF_MAGIC)) != ELF_MAGIC:
+        raise Refusal(f"--peer {text}: expected NAME=FILE with a library that exists and a name of letters, digits, . _ + -")
     return at_file(name, Path(path))
 
 

@@ -418,7 +418,7 @@ def show(profile: Any, names: Names, wishes: Wishes, more: Iterable[str] = ()) -
 
 def process_of(asked: str) -> Optional[int]:
     """A file of that name goes before a process of that number."""
-    return program_of(int(asked)) if asked.isdecimal() and not Path(asked).exists() else None
+    return program_of(int(asked)) if asked.isascii() and asked.isdecimal() and not Path(asked).exists() else None
 
 
 def kept_by(pid: int) -> Path | None:

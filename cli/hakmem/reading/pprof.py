@@ -81,7 +81,7 @@ def contents(path: Path) -> bytes:
     try:
         with open(path, "rb", opener=without_waiting) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise Refusal(f"{path}: no file")
+                raise Refusal(f"{path}: not a regular file")
             raw = file.read(min(os.fstat(file.fileno()).st_size, BYTES_MOST) + 1)
             data = unpacked(raw or b"")  # None of a regular file that has nothing yet, as /proc/kmsg
     except OSError as failure:

@@ -35,6 +35,7 @@ PERIODS_SEEN = 3  # of so many, something is seen with the chance 1 - exp(-3)
 FROM_FIRST = "hakmem: sampled from the first block on"  # as in profiles that the library writes (src/record/profile_write.c)
 TILL_END = "hakmem: sampled beyond the count"  # destructors free blocks after it
 NUMBER_MOST = (1 << 63) - 1  # of what a profile can hold
+PIDS_MOST = 1 << 22  # the kernel's bound on 64 bits
 TYPES = ("alloc_objects", "alloc_space", "inuse_objects", "inuse_space", "alloc_requested", "inuse_requested", "peak_objects",
          "peak_space", "temporary_objects", "temporary_space")
 TYPES_NOW = TYPES[:6]
@@ -123,7 +124,7 @@ def facts_of(data: bytes) -> Facts:
     facts = Facts(*numbers, program.partition(b"\0")[0].decode(errors="replace").strip(), *later)
     if len(data) % CHUNK or not 1 <= facts.chunks <= len(data) // CHUNK:
         raise Damaged("cut off")
-    if max(facts.mean, facts.since_ns, facts.last_after_ns) > NUMBER_MOST:
+    if max(numbers + later) > NUMBER_MOST or facts.pid > PIDS_MOST:
         raise Damaged("damaged")
     return facts
 

@@ -142,7 +142,7 @@ def notes(report: Report) -> list[str]:
 
 def print_report(report: Report) -> None:
     show("")
-    show(f"hakmem run: {report.program}", style="bold")
+    show(f"hakmem run: {printable(report.program)}", style="bold")
     show("", *figures_table(report).lines(sys.stderr), figures_note(report))
     show("", identity_line(report), *([replaced_line(report)] if report.replaced else []))
     show("", *routes_table(report.calls).lines(sys.stderr))

@@ -178,7 +178,7 @@ def lost_text(totals: Totals) -> Text:
 def print_summary(program: Program, totals: Totals, file: Path, running: int) -> None:
     console = stderr_console()
     console.print()
-    console.print(Text(f"hakmem trace: {program}", style="bold"))
+    console.print(Text(f"hakmem trace: {printable(str(program))}", style="bold"))
     console.print(
         f"{counted(len(totals.processes), 'process', 'processes')}, "
         f"{counted(len(totals.threads), 'thread', 'threads')}, {counted(totals.events, 'event', 'events')}, "

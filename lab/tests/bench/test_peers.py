@@ -109,8 +109,9 @@ class Named(unittest.TestCase):
         self.assertEqual(other.sha256, sixteen_digits(NO_MALLOC))
         self.assertEqual(other.version, other.sha256[:8])
 
-    def test_one_that_does_not_exist_is_refused(self) -> None:
-        for text in ("other=/nonsense.so", "other=", "=/nonsense.so", "other", ""):
+    def test_no_library_and_a_name_that_no_option_takes_are_refused(self) -> None:
+        for text in ("other=/nonsense.so", "other=", "=/nonsense.so", "other", "", "other=/etc/passwd", f"a,b={NO_MALLOC}",
+                     f"../x={NO_MALLOC}"):
             with self.subTest(text=text), self.assertRaisesRegex(Refusal, "^--peer .*NAME=FILE"):
                 find_allocators(None, [text])
 
@@ -121,7 +122,7 @@ class Named(unittest.TestCase):
     def test_one_that_changes_or_goes_is_told(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             library = Path(folder) / "other.so"
-            library.write_bytes(b"one")
+            library.write_bytes(b"\x7fELF one")
             other = peers.named_peer(f"other={library}")
             self.assertEqual(peers.rebuilt_meanwhile([other, peers.glibc()]), [])
             library.write_bytes(b"two")
