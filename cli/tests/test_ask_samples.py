@@ -18,7 +18,7 @@ from support import COMMAND, clean_environment, end, hakmem, line_of
 from hakmem.base.errors import Refusal
 from hakmem.profiling.from_outside import Outside, start_line, take
 from hakmem.reading.asking import sampled
-from hakmem.reading.living import gone
+from hakmem.reading.living import gone, refuse_if_ending
 from hakmem.reading.find_page import page_of_process
 from hakmem.reading.estimate import evidence_of, range_of, sum_of
 from hakmem.reading.memory_profile import profile_in_memory
@@ -199,6 +199,12 @@ class FromOutside(Asked):
         said = asker.communicate(timeout=60)[1]
         self.assertEqual(asker.returncode, 2)
         self.assertRegex(said, rf"\Ahakmem: process {pid} (ended while it was sampled|has ended .*)\n\Z")
+
+    def test_one_that_is_gone_a_moment_after_its_memory(self) -> None:
+        """It was there when its memory went."""
+        with mock.patch("hakmem.reading.living.why_gone", side_effect=[None, "there is no process 4194305"]), \
+                self.assertRaisesRegex(Refusal, "^process 4194305 ended while it was sampled$"):
+            refuse_if_ending(4194305, "sampled")
 
     def test_one_whose_files_go_meanwhile(self) -> None:
         """It was there when the samples began: "there is no process" would be wrong."""

@@ -205,8 +205,7 @@ def sampled(pid: int) -> Iterator[Sampling]:
         refuse_if_ended(pid, "sampled")
         raise
     except (Changed, struct.error):
-        refuse_if_ended(pid, "sampled")
-        refuse_if_ending(pid)
+        refuse_if_ending(pid, "sampled")
         raise Refusal(f"process {pid} became another program while it was sampled") from None
     finally:
         memory.close()

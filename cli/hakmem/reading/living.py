@@ -92,11 +92,11 @@ def refuse_if_ended(pid: int, during: str) -> None:
         raise Refusal(why if there else f"process {pid} ended while it was {during}")
 
 
-def refuse_if_ending(pid: int) -> None:
-    """As refuse_if_gone, of a process whose memory has just gone: one that ends has nothing mapped for a moment."""
+def refuse_if_ending(pid: int, during: str) -> None:
+    """As refuse_if_ended, of a process whose memory has just gone: one that ends has nothing mapped for a moment."""
     deadline = time.monotonic() + ENDING_SECONDS
     while time.monotonic() < deadline:
-        refuse_if_gone(pid)
+        refuse_if_ended(pid, during)
         try:
             if Path(f"/proc/{pid}/maps").read_bytes():
                 return
