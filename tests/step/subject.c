@@ -101,6 +101,16 @@ static void stock(size_t n) {
   for (int i = 0; i < STOCK; i++) free(blocks[i]);
 }
 
+/* In the secure flavour freed blocks wait, each until a later free takes its place. Behind these pairs no block of another
+ * size waits: a free of the operation would give it back, and a handler's pair of that size might come in between, of
+ * which the flavour may end the program (docs/security.md). */
+static void let_none_wait(void) {
+  for (int i = 0; i < 4096; i++) {
+    void *volatile p = malloc(OWN);
+    free(p);
+  }
+}
+
 static void *wait_for_ever(void *begun) {
   for (int s = 0; s < 6; s++) stock(checked_sizes[s].bytes);
   sem_post(begun);
@@ -493,6 +503,7 @@ int main(int count, char **words) {
   g_subject.operation->prepare();
   g_subject.spare = checked_take(OWN, KEPT_PATTERN);
   stock(OTHER);
+  let_none_wait();
   signal(SIGUSR1, interrupt);
   if (g_subject.operation->where == IN_SECOND) operate_in_thread();
   if (g_subject.operation->where == IN_CHILD) wait_for_child();
